@@ -1,0 +1,92 @@
+"""The Profile: one recorded run of a cell, frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+from jupyter_ioscope.model.readings import Series, Stacks, ThreadReadings
+from jupyter_ioscope.model.records import Batch, Epoch, Fetch, LoaderInfo, WorkerInfo
+
+
+class Gap(NamedTuple):
+    """Something that was not measured, and why."""
+
+    what: str
+    reason: str
+
+
+class Cell(NamedTuple):
+    """Source of a notebook cell that appears in the stacks or was profiled."""
+
+    execution_count: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where the profile was recorded. `cpus_usable` honours affinity; `cpu_quota` is in cores."""
+
+    system: str
+    python: str
+    ioscope: str
+    packages: tuple[tuple[str, str], ...]
+    cpus: int
+    cpus_usable: int
+    cpu_quota: float | None
+    memory_bytes: int
+    gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What profiling itself used. CPU seconds over the profiled stretch; `records_s` is an estimate
+    from the number of records and the time one takes here, measured at the end."""
+
+    sampler_cpu_s: float = 0.0
+    stacks_cpu_s: float = 0.0
+    records_s: float = 0.0
+    report_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One recorded run. Only records and readings: judgements are made from it, never stored in it.
+
+    `tier` says how much could be seen: "full", "no_ptrace" (states but no stacks from outside)
+    or "in_process" (records only). `ended_by` names the exception that ended the cell.
+    `stopped_early` says that the cell went on after recording stopped (`--seconds`, `--batches`).
+    """
+
+    label: str
+    created_utc: str
+    start_ns: int
+    end_ns: int
+    pid: int
+    consumer_tid: int
+    machine: Machine
+    tier: str = "full"
+    ended_by: str | None = None
+    stopped_early: bool = False
+    cell: Cell | None = None
+    cells: tuple[Cell, ...] = ()
+    loaders: tuple[LoaderInfo, ...] = ()
+    epochs: tuple[Epoch, ...] = ()
+    batches: tuple[Batch, ...] = ()
+    fetches: tuple[Fetch, ...] = ()
+    workers: tuple[WorkerInfo, ...] = ()
+    threads: tuple[ThreadReadings, ...] = ()
+    series: Mapping[str, Series] = field(default_factory=lambda: MappingProxyType({}))
+    stacks: Stacks | None = None
+    cost: Cost = Cost()
+    not_measured: tuple[Gap, ...] = ()
+
+    @property
+    def wall_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+    @property
+    def wall_s(self) -> float:
+        return self.wall_ns / 1e9

@@ -1,0 +1,153 @@
+/**
+ * The report as Python sends it (`jupyter_ioscope/views/payload.py` builds it; a test keeps the two equal).
+ * Every text is plain text, never markup. Numbers that are shown come with their text from Python:
+ * this side draws and computes no number.
+ */
+
+/** One coloured piece of a bar. `fraction` is of the row's wall time (0-1). */
+export interface IPart {
+  name: string;
+  label: string;
+  fraction: number;
+  text: string;
+}
+
+export interface IBar {
+  who: string;
+  title: string;
+  parts: IPart[];
+}
+
+export interface IFigure {
+  value: string;
+  label: string;
+  title?: string;
+}
+
+export interface ICeiling {
+  label: string;
+  fraction: number;
+  text: string;
+  how: string;
+  limiting: boolean;
+}
+
+export interface IFinding {
+  cause: string;
+  title: string;
+  share: string;
+  cost: string;
+  evidence: string[];
+  advice: string;
+  where: string;
+}
+
+export interface IToggle {
+  name: string;
+  title: string;
+  effect: string;
+  cost: string;
+  /** empty when it applies */
+  refusal: string;
+  suggested: boolean;
+  /** predicted gain as text; empty when none was made */
+  predicted: string;
+}
+
+/** Columns of one flame graph, sorted by (depth, x0). x in fractions of the whole. */
+export interface IFlame {
+  key: string;
+  label: string;
+  samples: number;
+  /** names[name[i]] is frame i's text; detail likewise */
+  names: string[];
+  details: string[];
+  /** per name: 0 library, 1 user's file, 2 notebook cell, 3 root */
+  kinds: number[];
+  name: number[];
+  depth: number[];
+  x0: number[];
+  x1: number[];
+}
+
+/** One row of the timeline: y in fractions of the row's height. */
+export interface ITrack {
+  key: string;
+  label: string;
+  value: string;
+  x: number[];
+  y: number[];
+  title: string;
+}
+
+export interface IArmRow {
+  name: string;
+  label: string;
+  throughput: string;
+  cpu: string;
+  firstBatch: string;
+  memory: string;
+  trials: number;
+}
+
+export interface ITrialDot {
+  arm: string;
+  /** position on the shared axis, 0-1 */
+  x: number;
+}
+
+export interface IComparison {
+  verdict: 'faster' | 'slower' | 'same' | 'undecided';
+  title: string;
+  headline: string;
+  lines: string[];
+  arms: IArmRow[];
+  dots: ITrialDot[];
+  ticks: { x: number; text: string }[];
+  code: string;
+  notes: string[];
+}
+
+/** What the report says about a running comparison. */
+export interface IProgress {
+  state: 'idle' | 'running' | 'cancelling' | 'done' | 'cancelled' | 'failed';
+  text: string;
+  /** 0-1, or -1 while unknown */
+  fraction: number;
+}
+
+export interface IReport {
+  format: 1;
+  version: string;
+  label: string;
+  headline: string;
+  detail: string;
+  separated: boolean;
+  wouldSeparate: string;
+  variable: string;
+  figures: IFigure[];
+  bars: IBar[];
+  legend: { name: string; label: string }[];
+  ceilings: ICeiling[];
+  ceilingNow: { fraction: number; text: string } | null;
+  findings: IFinding[];
+  toggles: IToggle[];
+  /** seconds from start to end, as the time axis of the timeline */
+  timeline: { tracks: ITrack[]; start: string; end: string };
+  flames: IFlame[];
+  flameSource: string;
+  comparisons: IComparison[];
+  cost: string;
+  notMeasured: { what: string; reason: string }[];
+  ended: string;
+}
+
+/** Messages from the page to the kernel (anywidget custom messages). */
+export type Command =
+  | { cmd: 'run_ab'; toggles: string[] }
+  | { cmd: 'cancel' };
+
+/**
+ * Traits of the anywidget: `report` (IReport, JSON), `progress` (IProgress), `comparisons` (IComparison[]).
+ */
+export const MIME = 'application/vnd.ioscope.report+json';
