@@ -85,3 +85,15 @@ class Comparison:
     @property
     def pairs(self) -> int:
         return min(arm.trials for arm in self.arms)
+
+
+class Offer(NamedTuple):
+    """One toggle as offered for one loader. `refusal` is empty when it applies, else the reason."""
+
+    name: str
+    title: str
+    effect: str  # what it does, one sentence
+    cost: str  # what it costs, one sentence
+    refusal: str
+    suggested: bool
+    code: str  # what a user would write
