@@ -1,1 +1,1 @@
-"""loaders."""
+"""Loader libraries: one file each, constant LOADER."""

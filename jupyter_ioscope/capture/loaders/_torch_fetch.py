@@ -1,0 +1,70 @@
+"""torch's fetchers, with properties that note when their attributes are read.
+
+`fetch` is read when a fetch begins and `collate_fn` when the items are there and are about to be
+joined. Each property returns exactly what torch put there, and leaves no frame behind.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from jupyter_ioscope.capture.records import Usage, usage
+
+
+class Marks(threading.local):
+    """What the running fetch of this thread has noted: its start, and when its collate began."""
+
+    start: Usage | None = None
+    collate_start_ns: int = 0
+
+    def take(self) -> tuple[Usage, int] | None:
+        """(start, collate start or 0) of the last fetch, once; None if there was none."""
+        start = self.start
+        if start is None:
+            return None
+        self.start = None
+        return start, self.collate_start_ns
+
+
+MARKS = Marks()
+
+
+def watched_fetchers(fetch: Any, recording: Callable[[], bool]) -> dict[str, type]:
+    """Subclasses to stand in for the fetchers of torch's module `fetch` while `recording()`."""
+    return {
+        name: _watched(getattr(fetch, name), recording)
+        for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher")
+        if hasattr(fetch, name)
+    }
+
+
+def _watched(base: Any, recording: Callable[[], bool]) -> type:
+    base = getattr(base, "_ioscope_base", base)  # a forked worker inherits its parent's subclass
+    original_fetch = base.fetch
+
+    class Watched(base):  # type: ignore[misc]
+        _ioscope_base = base
+
+        @property
+        def collate_fn(self) -> Any:
+            if recording():
+                MARKS.collate_start_ns = time.monotonic_ns()
+            return self.__dict__["_collate_fn"]
+
+        @collate_fn.setter
+        def collate_fn(self, value: Any) -> None:
+            self.__dict__["_collate_fn"] = value
+
+        @property
+        def fetch(self) -> Any:
+            if recording():
+                MARKS.collate_start_ns = 0
+                MARKS.start = usage()
+            return original_fetch.__get__(self, type(self))
+
+    Watched.__name__, Watched.__qualname__ = base.__name__, base.__qualname__
+    Watched.__module__ = base.__module__
+    return Watched

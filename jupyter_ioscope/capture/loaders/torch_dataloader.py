@@ -1,0 +1,310 @@
+"""Records `torch.utils.data.DataLoader` without putting a frame of ours on the user's stack.
+
+A wrapper around `__next__`, `fetch` or a collate function would show up in the user's tracebacks
+and flame graphs. So the hooks sit beside the calls, where torch itself touches something:
+
+- `DataLoader.__iter__` becomes a descriptor: looking the method up notes the start of an epoch;
+- `__next__` runs inside `torch.autograd.profiler.record_function`: entering and leaving it marks
+  the wait;
+- a fetcher's `fetch` and `collate_fn` are read at the moments of interest: properties of a
+  subclass note the time and return what torch put there;
+- in a worker, the data queue marks the end of a fetch, the index queue names its task.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from typing import Any
+
+from jupyter_ioscope import optional
+from jupyter_ioscope.capture.loaders._loader import WorkerSettings
+from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, watched_fetchers
+from jupyter_ioscope.capture.loaders._torch_worker import RecordedWorkerLoop, samples_in
+from jupyter_ioscope.capture.patching import Patches
+from jupyter_ioscope.capture.recorder import OpenEpoch, Recorder
+from jupyter_ioscope.capture.records import SizeOfBatch, fetch_between, usage
+from jupyter_ioscope.model.profile import Gap
+from jupyter_ioscope.model.records import LoaderInfo
+
+
+def describe(loader: Any, number: int) -> LoaderInfo:
+    """A DataLoader as the user configured it. Reads plain attributes only."""
+    dataset = loader.dataset
+    iterable = getattr(loader, "_dataset_kind", 0) == 1
+    total: int | None = None
+    try:
+        total = None if iterable else len(loader.sampler)
+    except Exception:  # a user's sampler may raise anything in __len__
+        total = None
+    return LoaderInfo(
+        loader=number,
+        library="torch",
+        class_name=_class_name(loader),
+        dataset_class=_class_name(dataset),
+        dataset_kind="iterable" if iterable else "map",
+        num_workers=int(loader.num_workers),
+        batch_size=_batch_size(loader),
+        prefetch_factor=loader.prefetch_factor,
+        persistent_workers=bool(loader.persistent_workers),
+        pin_memory=bool(loader.pin_memory),
+        in_order=bool(getattr(loader, "in_order", True)),
+        start_method=_start_method(loader) if loader.num_workers else None,
+        samples_total=total,
+        workers_before_profile=_running_workers(loader),
+    )
+
+
+def _class_name(value: Any) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "__main__" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _batch_size(loader: Any) -> int | None:
+    size = loader.batch_size
+    if size is None:
+        size = getattr(loader.batch_sampler, "batch_size", None)
+    return size if isinstance(size, int) else None
+
+
+def _start_method(loader: Any) -> str | None:
+    import multiprocessing
+
+    context = loader.multiprocessing_context
+    if context is None:
+        return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_context().get_start_method()
+    return str(context.get_start_method())
+
+
+def _running_workers(loader: Any) -> bool:
+    return bool(getattr(loader, "_iterator", None)) and loader.num_workers > 0
+
+
+class _IterHook:
+    """Descriptor in place of `DataLoader.__iter__`: the look-up is the signal."""
+
+    def __init__(self, original: Any, hooks: _Hooks) -> None:
+        self._original = original
+        self._hooks = hooks
+
+    def __get__(self, loader: Any, owner: Any = None) -> Any:
+        if loader is None:
+            return self._original
+        hooks = self._hooks
+        if hooks.recorder.recording_here():
+            try:
+                hooks.iter_begins(loader)
+            except Exception as error:
+                hooks.recorder.broke(error)
+        return self._original.__get__(loader, owner)
+
+
+class _Hooks:
+    """The state shared by all hooks of one profile."""
+
+    def __init__(self, recorder: Recorder, worker_loop: RecordedWorkerLoop) -> None:
+        self.recorder = recorder
+        self.worker_loop = worker_loop
+        self.pending: list[tuple[OpenEpoch, weakref.ref[Any]]] = []
+        # id of iterator -> (iterator, epoch): alive while the profile runs, so ids are not reused
+        self.open: dict[int, tuple[Any, OpenEpoch]] = {}
+        self.size_of = SizeOfBatch()
+
+    def iter_begins(self, loader: Any) -> None:
+        now_ns = time.monotonic_ns()
+        number = self.recorder.loader_number(loader, lambda n: describe(loader, n))
+        resets = 0
+        iterator = getattr(loader, "_iterator", None)
+        if loader.persistent_workers and iterator is not None:
+            known = self.open.get(id(iterator))
+            resets = known[1].resets + 1 if known else 0
+        epoch = self.recorder.open_epoch(number, now_ns, resets)
+        self.worker_loop.loader, self.worker_loop.epoch = number, epoch.epoch
+        self.pending.append((epoch, weakref.ref(loader)))
+        del self.pending[:-16]
+
+    def epoch_of(self, iterator: Any) -> OpenEpoch:
+        """The epoch of an iterator: just begun, already open, or begun before the profile."""
+        for position in range(len(self.pending) - 1, -1, -1):
+            epoch, reference = self.pending[position]
+            loader = reference()
+            if loader is not None and _belongs(iterator, loader):
+                del self.pending[position]
+                self._adopt(iterator, epoch)
+                return epoch
+        known = self.open.get(id(iterator))
+        if known is not None:
+            return known[1]
+        return self._begun_before(iterator)
+
+    def _adopt(self, iterator: Any, epoch: OpenEpoch) -> None:
+        self.open[id(iterator)] = (iterator, epoch)
+        for worker, process in enumerate(getattr(iterator, "_workers", ())):
+            if process.pid is not None:
+                self.recorder.worker_pids[process.pid] = worker
+
+    def _begun_before(self, iterator: Any) -> OpenEpoch:
+        now_ns = time.monotonic_ns()
+        number = self.recorder.loader_number(iterator, lambda n: describe_iterator(iterator, n))
+        epoch = self.recorder.open_epoch(number, now_ns)
+        self._adopt(iterator, epoch)
+        return epoch
+
+    def next_begins(self, iterator: Any) -> OpenEpoch:
+        epoch = self.epoch_of(iterator)
+        epoch.iterator = iterator
+        self.recorder.wait_begins(epoch)
+        return epoch
+
+    def next_ends(self, epoch: OpenEpoch, iterator: Any, data: Any, tasks_before: Any) -> None:
+        samples = _samples_of(iterator, data)
+        if getattr(iterator, "_num_workers", 0) == 0:
+            self._own_fetch(epoch, samples, data)
+            task = epoch.tasks
+        else:
+            task = _task_returned(iterator, tasks_before)
+        self.recorder.wait_ends(epoch, samples, -1, task)
+
+    def _own_fetch(self, epoch: OpenEpoch, samples: int, data: Any) -> None:
+        """With no workers the consumer fetched for itself: record that as a fetch."""
+        taken = MARKS.take()
+        if taken is None:
+            return
+        start, collate_start_ns = taken
+        self.recorder.fetches.append(
+            fetch_between(
+                start,
+                usage(),
+                collate_start_ns,
+                worker=-1,
+                pid=self.recorder.pid,
+                loader=epoch.loader,
+                epoch=epoch.epoch,
+                task=epoch.tasks,
+                samples=samples,
+                size=self.size_of(data),
+            )
+        )
+
+
+def describe_iterator(iterator: Any, number: int) -> LoaderInfo:
+    """An iterator that was made before the profile: what it still tells about its loader."""
+    return LoaderInfo(
+        loader=number,
+        library="torch",
+        class_name="torch.utils.data.dataloader.DataLoader",
+        dataset_class=_class_name(iterator._dataset),
+        dataset_kind="iterable" if iterator._dataset_kind == 1 else "map",
+        num_workers=int(iterator._num_workers),
+        batch_size=getattr(iterator._index_sampler, "batch_size", None),
+        prefetch_factor=getattr(iterator, "_prefetch_factor", None),
+        persistent_workers=bool(iterator._persistent_workers),
+        pin_memory=bool(iterator._pin_memory),
+        in_order=bool(getattr(iterator, "_in_order", True)),
+        workers_before_profile=iterator._num_workers > 0,
+    )
+
+
+def _belongs(iterator: Any, loader: Any) -> bool:
+    return bool(
+        iterator._collate_fn is loader.collate_fn
+        and iterator._index_sampler is loader._index_sampler
+        and iterator._num_workers == loader.num_workers
+    )
+
+
+def _tasks_waiting(iterator: Any) -> Any:
+    """What `_task_returned` needs from before `next()`: only unordered loaders need anything."""
+    if getattr(iterator, "_num_workers", 0) == 0 or getattr(iterator, "_in_order", True):
+        return None
+    return set(iterator._task_info), iterator._send_idx
+
+
+def _task_returned(iterator: Any, before: Any) -> int:
+    """Number of the task whose batch `next()` just returned, -1 if it cannot be told."""
+    if before is None:
+        return int(getattr(iterator, "_rcvd_idx", 0)) - 1
+    waiting, sent = before
+    gone = (waiting | set(range(sent, iterator._send_idx))) - set(iterator._task_info)
+    return gone.pop() if len(gone) == 1 else -1
+
+
+def _samples_of(iterator: Any, data: Any) -> int:
+    """Samples of a batch, from its own shape; never more than the loader's batch size."""
+    if not getattr(iterator, "_auto_collation", True):
+        return 1
+    limit = getattr(iterator._index_sampler, "batch_size", None)
+    if not isinstance(limit, int):
+        return samples_in(data, -1)
+    return min(limit, samples_in(data, limit))
+
+
+def _recorded_function(base: type, code: Any, hooks: _Hooks) -> type:
+    """`record_function` that also marks the wait when a loader's `__next__` enters it."""
+
+    class RecordedFunction(base):  # type: ignore[misc]
+        _ioscope_epoch: OpenEpoch | None = None
+
+        def __enter__(self) -> Any:
+            caller = sys._getframe(1)
+            if caller.f_code is code and hooks.recorder.recording_here():
+                try:
+                    iterator = caller.f_locals["self"]
+                    self._ioscope_epoch = hooks.next_begins(iterator)
+                    self._ioscope_tasks = _tasks_waiting(iterator)
+                except Exception as error:
+                    hooks.recorder.broke(error)
+            return super().__enter__()
+
+        def __exit__(self, kind: Any, value: Any, trace: Any) -> Any:
+            epoch = self._ioscope_epoch
+            if epoch is not None and hooks.recorder.recording_here():
+                try:
+                    if kind is None:
+                        data = sys._getframe(1).f_locals.get("data")
+                        hooks.next_ends(epoch, epoch.iterator, data, self._ioscope_tasks)
+                    elif issubclass(kind, StopIteration):
+                        hooks.recorder.epoch_ends(epoch)
+                except Exception as error:
+                    hooks.recorder.broke(error)
+            return super().__exit__(kind, value, trace)
+
+    RecordedFunction.__name__ = base.__name__
+    RecordedFunction.__qualname__ = base.__qualname__
+    return RecordedFunction
+
+
+class TorchDataLoader:
+    """The plug-in."""
+
+    name = "torch"
+    module = "torch.utils.data.dataloader"
+
+    def install(self, recorder: Recorder, patches: Patches, settings: WorkerSettings) -> None:
+        dataloader: Any = optional.loaded(self.module)
+        fetch: Any = optional.loaded("torch.utils.data._utils.fetch")
+        worker: Any = optional.loaded("torch.utils.data._utils.worker")
+        profiler: Any = optional.loaded("torch.autograd.profiler")
+        if dataloader is None or fetch is None or worker is None or profiler is None:
+            return
+        loop = RecordedWorkerLoop(settings, worker._worker_loop)
+        hooks = _Hooks(recorder, loop)
+        code = dataloader._BaseDataLoaderIter.__next__.__code__
+        if "record_function" not in code.co_names:
+            recorder.gaps.append(
+                Gap("batches", "this version of torch does not mark its loaders' next()")
+            )
+            return
+        patches.set(
+            dataloader.DataLoader, "__iter__", _IterHook(dataloader.DataLoader.__iter__, hooks)
+        )
+        patches.set(
+            profiler, "record_function", _recorded_function(profiler.record_function, code, hooks)
+        )
+        for name, subclass in watched_fetchers(fetch, recorder.recording_here).items():
+            patches.set(fetch, name, subclass)
+        patches.set(worker, "_worker_loop", loop)
+
+
+LOADER = TorchDataLoader()

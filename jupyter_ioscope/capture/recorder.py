@@ -1,0 +1,218 @@
+"""Collects the consumer's side of a profile: who iterates what, when it waited, when it worked.
+
+Everything here runs inside the user's loop, so it does little: two clock readings and a few list
+appends a batch. It draws no random numbers and never touches the batch.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from jupyter_ioscope.capture.records import Usage
+from jupyter_ioscope.model.profile import Gap
+from jupyter_ioscope.model.records import Batch, Epoch, Fetch, LoaderInfo
+
+log = logging.getLogger("ioscope")
+
+
+class OpenEpoch:
+    """One pass over a loader while it is recorded."""
+
+    __slots__ = (
+        "batch_start_cpu_ns",
+        "batch_start_ns",
+        "end_ns",
+        "epoch",
+        "fetch_start",
+        "iter_end_ns",
+        "iter_start_ns",
+        "iterator",
+        "last_row",
+        "loader",
+        "resets",
+        "tasks",
+    )
+
+    def __init__(self, epoch: int, loader: int, iter_start_ns: int, resets: int) -> None:
+        self.epoch = epoch
+        self.loader = loader
+        self.iter_start_ns = iter_start_ns
+        self.iter_end_ns = 0
+        self.end_ns: int | None = None
+        self.resets = resets  # how often this iterator was reset before (persistent workers)
+        self.batch_start_ns = 0
+        self.batch_start_cpu_ns = 0
+        self.fetch_start: Usage | None = None
+        self.last_row = -1  # row of this epoch's newest batch in `Recorder.rows`
+        self.tasks = 0
+        self.iterator: Any = None
+
+
+# One row a batch, mutable until its step has ended:
+# [epoch, loader, wait_start, wait_end, step_end, wait_cpu, step_cpu, samples, worker, task, end_cpu, thread]
+Row = list[int]
+_STEP_END, _STEP_CPU, _END_CPU, _THREAD = 4, 6, 10, 11
+
+
+class Recorder:
+    """Records of one profile. `on_limit` is called once, from the loop, when `max_batches` is reached."""
+
+    def __init__(
+        self,
+        session_dir: str,
+        max_batches: int | None = None,
+        on_limit: Callable[[], None] | None = None,
+    ) -> None:
+        self.session_dir = session_dir
+        self.pid = os.getpid()
+        self.active = True
+        self.rows: list[Row] = []
+        self.fetches: list[Fetch] = []
+        self.epochs: list[OpenEpoch] = []
+        self.loaders: list[LoaderInfo] = []
+        self.gaps: list[Gap] = []
+        self.worker_pids: dict[int, int] = {}
+        self._numbers: dict[int, int] = {}  # id(loader) -> number
+        self.loader_objects: list[Any] = []
+        self._max_batches = max_batches
+        self._on_limit = on_limit
+        self._lock = threading.Lock()
+
+    def recording_here(self) -> bool:
+        """False in forked children (which inherit the patches) and after the end."""
+        return self.active and os.getpid() == self.pid
+
+    def broke(self, error: BaseException) -> None:
+        """A failure of our own: stop recording, keep what is there, let the loop go on."""
+        log.warning("ioscope stopped recording", exc_info=error)
+        self.active = False
+        self.gaps.append(Gap("batches after an internal error", f"{type(error).__name__}: {error}"))
+
+    def loader_number(self, loader: Any, describe: Callable[[int], LoaderInfo]) -> int:
+        """The number of a loader within the profile; described when first met.
+
+        The object is held until the profile ends, so that its id cannot be used again.
+        """
+        with self._lock:
+            number = self._numbers.get(id(loader))
+            if number is None:
+                number = len(self.loaders)
+                self._numbers[id(loader)] = number
+                self.loader_objects.append(loader)
+                self.loaders.append(describe(number))
+            return number
+
+    def open_epoch(self, loader: int, start_ns: int, resets: int = 0) -> OpenEpoch:
+        with self._lock:
+            epoch = OpenEpoch(len(self.epochs), loader, start_ns, resets)
+            self.epochs.append(epoch)
+            return epoch
+
+    def wait_begins(self, epoch: OpenEpoch) -> None:
+        """The consumer enters `next()`; the step with the batch before is over."""
+        now_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+        if epoch.last_row >= 0:
+            row = self.rows[epoch.last_row]
+            if row[_STEP_END] < 0:
+                row[_STEP_END] = now_ns
+                if row[_THREAD] == threading.get_native_id():
+                    row[_STEP_CPU] = cpu_ns - row[_END_CPU]
+        elif not epoch.iter_end_ns:
+            epoch.iter_end_ns = now_ns
+        epoch.batch_start_cpu_ns = cpu_ns
+        epoch.batch_start_ns = now_ns
+
+    def wait_ends(
+        self, epoch: OpenEpoch, samples: int, worker: int, task: int, waited_ns: int | None = None
+    ) -> None:
+        """The consumer leaves `next()` with a batch.
+
+        `waited_ns` is given for a group of rows: that much of the time was waiting, the rest
+        belongs to the step that follows.
+        """
+        now_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+        if waited_ns is not None:
+            now_ns = epoch.batch_start_ns + waited_ns
+        epoch.last_row = len(self.rows)
+        epoch.tasks += 1
+        self.rows.append(
+            [
+                epoch.epoch,
+                epoch.loader,
+                epoch.batch_start_ns,
+                now_ns,
+                -1,
+                cpu_ns - epoch.batch_start_cpu_ns,
+                0,
+                samples,
+                worker,
+                task,
+                cpu_ns,
+                threading.get_native_id(),
+            ]
+        )
+        if self._max_batches is not None and len(self.rows) >= self._max_batches:
+            self.active = False
+            if self._on_limit is not None:
+                self._on_limit()
+
+    def consumer_tid(self) -> int | None:
+        """Native id of the thread that received most batches; None without batches."""
+        counts: dict[int, int] = {}
+        for row in self.rows:
+            counts[row[_THREAD]] = counts.get(row[_THREAD], 0) + 1
+        return max(counts, key=lambda tid: counts[tid]) if counts else None
+
+    def epoch_ends(self, epoch: OpenEpoch) -> None:
+        epoch.end_ns = time.monotonic_ns()
+
+    def progress(self, window_s: float = 1.0) -> tuple[int, float, float]:
+        """(batches so far, batches per second, fraction of time waiting) over the newest stretch."""
+        now_ns = time.monotonic_ns()
+        since_ns = now_ns - int(window_s * 1e9)
+        count = waited_ns = 0
+        rows = self.rows
+        for position in range(len(rows) - 1, -1, -1):
+            row = rows[position]
+            if row[3] < since_ns:
+                break
+            count += 1
+            waited_ns += row[3] - max(row[2], since_ns)
+        if self.epochs and self.epochs[-1].end_ns is None:
+            epoch = self.epochs[-1]
+            newest = rows[epoch.last_row][3] if epoch.last_row >= 0 else 0
+            if epoch.batch_start_ns > newest:  # blocked in next() right now
+                waited_ns += now_ns - max(epoch.batch_start_ns, since_ns)
+        started_ns = self.epochs[0].iter_start_ns if self.epochs else now_ns
+        span_ns = max(1, min(now_ns - started_ns, now_ns - since_ns))
+        return len(rows), count / span_ns * 1e9, min(1.0, waited_ns / span_ns)
+
+    def batches(self) -> tuple[Batch, ...]:
+        """The finished records. A last step that nobody ended (the loop was left) counts as empty."""
+        return tuple(
+            Batch(
+                batch=number,
+                epoch=row[0],
+                loader=row[1],
+                wait_start_ns=row[2],
+                wait_end_ns=row[3],
+                step_end_ns=row[4] if row[4] >= 0 else row[3],
+                wait_cpu_ns=row[5],
+                step_cpu_ns=row[6],
+                samples=row[7],
+                worker=row[8],
+                task=row[9],
+            )
+            for number, row in enumerate(self.rows)
+        )
+
+    def closed_epochs(self, end_ns: int) -> tuple[Epoch, ...]:
+        return tuple(
+            Epoch(item.epoch, item.loader, item.iter_start_ns, item.iter_end_ns or end_ns, item.end_ns)
+            for item in self.epochs
+        )
