@@ -1,0 +1,210 @@
+"""Shapes of the report's payload: `labextension/src/payload.ts` in Python, name for name.
+
+A test reads the interfaces there and keeps the two equal. Texts are plain text, never markup.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+MIME = "application/vnd.ioscope.report+json"
+FORMAT = 1
+
+
+class IPart(TypedDict):
+    """One coloured piece of a bar. `fraction` is of the row's wall time (0-1)."""
+
+    name: str
+    label: str
+    fraction: float
+    text: str
+
+
+class IBar(TypedDict):
+    """Where one thread's time went."""
+
+    who: str
+    title: str
+    parts: list[IPart]
+
+
+class _FigureBase(TypedDict):
+    value: str
+    label: str
+
+
+class IFigure(_FigureBase, total=False):
+    """One number in the head of the report."""
+
+    title: str
+
+
+class ICeiling(TypedDict):
+    """One ceiling as a bar. `fraction` is its length on the shared axis (0-1)."""
+
+    label: str
+    fraction: float
+    text: str
+    how: str
+    limiting: bool
+
+
+class INow(TypedDict):
+    """The measured throughput on the axis of the ceilings."""
+
+    fraction: float
+    text: str
+
+
+class IFinding(TypedDict):
+    """One finding, all numbers as text."""
+
+    cause: str
+    title: str
+    share: str
+    cost: str
+    evidence: list[str]
+    advice: str
+    where: str
+
+
+class IToggle(TypedDict):
+    """One toggle as offered. `refusal` is empty when it applies; `predicted` when nothing was predicted."""
+
+    name: str
+    title: str
+    effect: str
+    cost: str
+    refusal: str
+    suggested: bool
+    predicted: str
+
+
+class IFlame(TypedDict):
+    """Columns of one flame graph, sorted by (depth, x0); x in fractions of the whole (0-1)."""
+
+    key: str
+    label: str
+    samples: int
+    names: list[str]
+    details: list[str]
+    kinds: list[int]
+    name: list[int]
+    depth: list[int]
+    x0: list[float]
+    x1: list[float]
+
+
+class ITrack(TypedDict):
+    """One row of the timeline: x in fractions of the profile, y of the row's height (0-1, up)."""
+
+    key: str
+    label: str
+    value: str
+    x: list[float]
+    y: list[float]
+    title: str
+
+
+class ITimeline(TypedDict):
+    """The timeline; `start` and `end` are the texts at the ends of its axis."""
+
+    tracks: list[ITrack]
+    start: str
+    end: str
+
+
+class IArmRow(TypedDict):
+    """One arm of a comparison, all numbers as text."""
+
+    name: str
+    label: str
+    throughput: str
+    cpu: str
+    firstBatch: str
+    memory: str
+    trials: int
+
+
+class ITrialDot(TypedDict):
+    """One trial on the shared axis (0-1)."""
+
+    arm: str
+    x: float
+
+
+class ITick(TypedDict):
+    """One mark of the shared axis (0-1)."""
+
+    x: float
+    text: str
+
+
+class IComparison(TypedDict):
+    """One comparison."""
+
+    verdict: str
+    title: str
+    headline: str
+    lines: list[str]
+    arms: list[IArmRow]
+    dots: list[ITrialDot]
+    ticks: list[ITick]
+    code: str
+    notes: list[str]
+
+
+class IProgress(TypedDict):
+    """How a running comparison stands. `fraction` is 0-1, or -1 while unknown."""
+
+    state: str
+    text: str
+    fraction: float
+
+
+class ILegend(TypedDict):
+    """One entry of the legend of the bars."""
+
+    name: str
+    label: str
+
+
+class IGap(TypedDict):
+    """Something that was not measured."""
+
+    what: str
+    reason: str
+
+
+class _ReportBase(TypedDict):
+    format: int
+    version: str
+    label: str
+    headline: str
+    detail: str
+    separated: bool
+    wouldSeparate: str
+    variable: str
+    figures: list[IFigure]
+    bars: list[IBar]
+    legend: list[ILegend]
+    ceilings: list[ICeiling]
+    ceilingNow: INow | None
+    findings: list[IFinding]
+    toggles: list[IToggle]
+    timeline: ITimeline
+    flames: list[IFlame]
+    flameSource: str
+    comparisons: list[IComparison]
+    cost: str
+    notMeasured: list[IGap]
+    ended: str
+
+
+class IReport(_ReportBase, total=False):
+    """The whole report. `reportId` is how the page asks the kernel for this report's channel."""
+
+    reportId: str
+
+
+Bundle = dict[str, Any]
