@@ -10,10 +10,10 @@ import logging
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
-from jupyter_ioscope.capture.records import Usage
 from jupyter_ioscope.model.profile import Gap
 from jupyter_ioscope.model.records import Batch, Epoch, Fetch, LoaderInfo
 
@@ -28,10 +28,8 @@ class OpenEpoch:
         "batch_start_ns",
         "end_ns",
         "epoch",
-        "fetch_start",
         "iter_end_ns",
         "iter_start_ns",
-        "iterator",
         "last_row",
         "loader",
         "resets",
@@ -47,10 +45,8 @@ class OpenEpoch:
         self.resets = resets  # how often this iterator was reset before (persistent workers)
         self.batch_start_ns = 0
         self.batch_start_cpu_ns = 0
-        self.fetch_start: Usage | None = None
         self.last_row = -1  # row of this epoch's newest batch in `Recorder.rows`
         self.tasks = 0
-        self.iterator: Any = None
 
 
 # One row a batch, mutable until its step has ended:
@@ -77,8 +73,8 @@ class Recorder:
         self.loaders: list[LoaderInfo] = []
         self.gaps: list[Gap] = []
         self.worker_pids: dict[int, int] = {}
-        self._numbers: dict[int, int] = {}  # id(loader) -> number
-        self.loader_objects: list[Any] = []
+        self._numbers: dict[int, tuple[weakref.ref[Any], int]] = {}  # by id(loader)
+        self.snapshots: list[Any] = []  # copies of the loaders, without their iterators
         self._max_batches = max_batches
         self._on_limit = on_limit
         self._lock = threading.Lock()
@@ -93,18 +89,25 @@ class Recorder:
         self.active = False
         self.gaps.append(Gap("batches after an internal error", f"{type(error).__name__}: {error}"))
 
-    def loader_number(self, loader: Any, describe: Callable[[int], LoaderInfo]) -> int:
+    def loader_number(
+        self,
+        loader: Any,
+        describe: Callable[[int], LoaderInfo],
+        snapshot: Callable[[Any], Any] = lambda _: None,
+    ) -> int:
         """The number of a loader within the profile; described when first met.
 
-        The object is held until the profile ends, so that its id cannot be used again.
+        Only a weak reference is kept: a loader must end its workers when the user drops it.
+        `snapshot` makes the copy that later comparisons start from.
         """
         with self._lock:
-            number = self._numbers.get(id(loader))
-            if number is None:
-                number = len(self.loaders)
-                self._numbers[id(loader)] = number
-                self.loader_objects.append(loader)
-                self.loaders.append(describe(number))
+            known = self._numbers.get(id(loader))
+            if known is not None and known[0]() is loader:
+                return known[1]
+            number = len(self.loaders)
+            self._numbers[id(loader)] = (weakref.ref(loader), number)
+            self.loaders.append(describe(number))
+            self.snapshots.append(snapshot(loader))
             return number
 
     def open_epoch(self, loader: int, start_ns: int, resets: int = 0) -> OpenEpoch:

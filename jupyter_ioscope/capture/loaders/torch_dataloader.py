@@ -56,6 +56,14 @@ def describe(loader: Any, number: int) -> LoaderInfo:
     )
 
 
+def snapshot(loader: Any) -> Any:
+    """A copy of a loader for later comparisons: same parts, but no iterator and no workers."""
+    copy = object.__new__(type(loader))
+    copy.__dict__.update(loader.__dict__)
+    copy.__dict__["_iterator"] = None
+    return copy
+
+
 def _class_name(value: Any) -> str:
     kind = type(value)
     return kind.__qualname__ if kind.__module__ == "__main__" else f"{kind.__module__}.{kind.__qualname__}"
@@ -107,18 +115,19 @@ class _Hooks:
         self.recorder = recorder
         self.worker_loop = worker_loop
         self.pending: list[tuple[OpenEpoch, weakref.ref[Any]]] = []
-        # id of iterator -> (iterator, epoch): alive while the profile runs, so ids are not reused
-        self.open: dict[int, tuple[Any, OpenEpoch]] = {}
+        # By id(iterator). Weak, because an iterator ends its workers when the user drops it, and
+        # because forked workers must not inherit one that is already done.
+        self.open: dict[int, tuple[weakref.ref[Any], OpenEpoch]] = {}
         self.size_of = SizeOfBatch()
 
     def iter_begins(self, loader: Any) -> None:
         now_ns = time.monotonic_ns()
-        number = self.recorder.loader_number(loader, lambda n: describe(loader, n))
+        number = self.recorder.loader_number(loader, lambda n: describe(loader, n), snapshot)
         resets = 0
         iterator = getattr(loader, "_iterator", None)
         if loader.persistent_workers and iterator is not None:
-            known = self.open.get(id(iterator))
-            resets = known[1].resets + 1 if known else 0
+            known = self._open_epoch(iterator)
+            resets = known.resets + 1 if known else 0
         epoch = self.recorder.open_epoch(number, now_ns, resets)
         self.worker_loop.loader, self.worker_loop.epoch = number, epoch.epoch
         self.pending.append((epoch, weakref.ref(loader)))
@@ -133,13 +142,14 @@ class _Hooks:
                 del self.pending[position]
                 self._adopt(iterator, epoch)
                 return epoch
+        return self._open_epoch(iterator) or self._begun_before(iterator)
+
+    def _open_epoch(self, iterator: Any) -> OpenEpoch | None:
         known = self.open.get(id(iterator))
-        if known is not None:
-            return known[1]
-        return self._begun_before(iterator)
+        return known[1] if known is not None and known[0]() is iterator else None
 
     def _adopt(self, iterator: Any, epoch: OpenEpoch) -> None:
-        self.open[id(iterator)] = (iterator, epoch)
+        self.open[id(iterator)] = (weakref.ref(iterator), epoch)
         for worker, process in enumerate(getattr(iterator, "_workers", ())):
             if process.pid is not None:
                 self.recorder.worker_pids[process.pid] = worker
@@ -153,7 +163,6 @@ class _Hooks:
 
     def next_begins(self, iterator: Any) -> OpenEpoch:
         epoch = self.epoch_of(iterator)
-        epoch.iterator = iterator
         self.recorder.wait_begins(epoch)
         return epoch
 
@@ -245,6 +254,7 @@ def _recorded_function(base: type, code: Any, hooks: _Hooks) -> type:
 
     class RecordedFunction(base):  # type: ignore[misc]
         _ioscope_epoch: OpenEpoch | None = None
+        _ioscope_tasks: Any = None
 
         def __enter__(self) -> Any:
             caller = sys._getframe(1)
@@ -262,8 +272,8 @@ def _recorded_function(base: type, code: Any, hooks: _Hooks) -> type:
             if epoch is not None and hooks.recorder.recording_here():
                 try:
                     if kind is None:
-                        data = sys._getframe(1).f_locals.get("data")
-                        hooks.next_ends(epoch, epoch.iterator, data, self._ioscope_tasks)
+                        names = sys._getframe(1).f_locals
+                        hooks.next_ends(epoch, names["self"], names.get("data"), self._ioscope_tasks)
                     elif issubclass(kind, StopIteration):
                         hooks.recorder.epoch_ends(epoch)
                 except Exception as error:
