@@ -52,6 +52,8 @@ export interface IToggle {
   suggested: boolean;
   /** predicted gain as text; empty when none was made */
   predicted: string;
+  /** what a user would write to get it; the page offers to insert it */
+  code?: string;
 }
 
 /** Columns of one flame graph, sorted by (depth, x0). x in fractions of the whole. */
@@ -118,6 +120,8 @@ export interface IProgress {
 
 export interface IReport {
   format: 1;
+  /** names this report to the kernel that made it (`protocol.ts`); absent in reports without one */
+  reportId?: string;
   version: string;
   label: string;
   headline: string;
