@@ -1,0 +1,315 @@
+"""The public functions: record, look, compare, load. Magic, command line and buttons call these."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from jupyter_ioscope.capture.cells import CellMap
+from jupyter_ioscope.capture.profiler import CaptureOptions, Profiler, recording
+from jupyter_ioscope.diagnosis.diagnose import diagnose
+from jupyter_ioscope.errors import InputError, IoscopeError
+from jupyter_ioscope.model import files
+from jupyter_ioscope.model.comparison import Comparison, Offer
+from jupyter_ioscope.model.diagnosis import Diagnosis, Waits
+from jupyter_ioscope.model.profile import Cell, Cost, Profile
+from jupyter_ioscope.model.readings import Series, Stacks
+from jupyter_ioscope.model.records import Batch
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from jupyter_ioscope.trials.compare import Progress
+
+
+class Recording:
+    """One profile and what is read from it.
+
+    A context manager while it records (`with ioscope.profile() as p:`); after that its
+    properties answer. `loaders` are copies of the DataLoaders that were iterated, for comparisons
+    (empty when the recording was loaded from a file).
+    """
+
+    def __init__(self, options: CaptureOptions | None = None, cells: CellMap | None = None) -> None:
+        self._options = options or CaptureOptions()
+        self._cells = cells
+        self._profiler: Profiler | None = None
+        self._profile: Profile | None = None
+        self.loaders: tuple[Any, ...] = ()
+        self.comparisons: list[Comparison] = []
+
+    @classmethod
+    def of(cls, profile: Profile) -> Recording:
+        """A finished recording around a profile."""
+        made = cls()
+        made._profile = profile
+        return made
+
+    def start(self) -> None:
+        """Begin to record.
+
+        Raises:
+            InputError: this recording was used before, or another one is running here.
+        """
+        if self._profiler is not None or self._profile is not None:
+            raise InputError("this recording was used before: make a new one with ioscope.profile()")
+        cells = self._cells if self._cells is not None else _cells_of_shell()
+        profiler = Profiler(self._options, cells)
+        profiler.start()
+        self._profiler = profiler
+
+    def stop(self, error: BaseException | None = None, cell: Cell | None = None) -> None:
+        """End the recording. `error` is the exception that ended the recorded code, if any."""
+        profiler, self._profiler = self._profiler, None
+        if profiler is None:
+            raise InputError("nothing is being recorded: call start() first")
+        ended_by = type(error).__name__ if error is not None else None
+        self._profile = profiler.stop(ended_by, cell)
+        if profiler.recorder is not None:
+            self.loaders = tuple(s for s in profiler.recorder.snapshots if s is not None)
+
+    def __enter__(self) -> Recording:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop(value)
+
+    def progress(self) -> tuple[int, float, float]:
+        """While recording: (batches so far, batches per second, fraction of time waiting)."""
+        recorder = self._profiler.recorder if self._profiler is not None else None
+        return recorder.progress() if recorder is not None else (0, 0.0, 0.0)
+
+    @property
+    def profile(self) -> Profile:
+        """The frozen profile.
+
+        Raises:
+            IoscopeError: the recording has not ended yet.
+        """
+        if self._profile is None:
+            raise IoscopeError("this recording has not ended yet: leave the `with` block first")
+        return self._profile
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """What holds the loop back: findings ranked by what removing each would gain."""
+        return diagnose(self.profile)
+
+    @property
+    def waits(self) -> Waits:
+        """Where the time of the consumer and of every worker went."""
+        return self.diagnosis.waits
+
+    @property
+    def batches(self) -> tuple[Batch, ...]:
+        return self.profile.batches
+
+    @property
+    def series(self) -> Mapping[str, Series]:
+        return self.profile.series
+
+    @property
+    def stacks(self) -> Stacks | None:
+        return self.profile.stacks
+
+    @property
+    def cost(self) -> Cost:
+        """What profiling itself used."""
+        return self.profile.cost
+
+    @property
+    def main_loader(self) -> Any | None:
+        """The copy of the DataLoader that delivered most batches, or None."""
+        counts: dict[int, int] = {}
+        for batch in self.batches:
+            counts[batch.loader] = counts.get(batch.loader, 0) + 1
+        numbers = [n for n, info in enumerate(self.profile.loaders) if info.library == "torch"]
+        if len(numbers) != len(self.loaders) or not numbers:
+            return None
+        best = max(range(len(numbers)), key=lambda i: counts.get(numbers[i], 0))
+        return self.loaders[best]
+
+    @cached_property
+    def offers(self) -> tuple[Offer, ...]:
+        """The toggles for the main loader; empty when there is no loader to try them on."""
+        if self.main_loader is None:
+            return ()
+        from jupyter_ioscope.trials.offers import offers
+
+        findings = self.diagnosis.findings
+        return offers(self.main_loader, suggested=findings[0].toggles if findings else ())
+
+    def compare(
+        self,
+        toggles: Iterable[str],
+        cache: str = "warm",
+        budget_s: float = 60.0,
+        on_progress: Callable[[Progress], None] | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Comparison:
+        """Compare the recorded loader as it is with the loader after `toggles`."""
+        if self.main_loader is None:
+            raise InputError(
+                "this recording holds no DataLoader to compare (it was loaded from a file, or the "
+                "loop used another kind of loader): call ioscope.compare(loader, toggles=...)"
+            )
+        comparison = compare(
+            self.main_loader,
+            toggles=toggles,
+            cache=cache,
+            budget_s=budget_s,
+            on_progress=on_progress,
+            cancel=cancel,
+        )
+        self.comparisons.append(comparison)
+        return comparison
+
+    def figure(self, name: str) -> Any:
+        """A plotly figure: "timeline", "ceilings", "batch_times", "workers" or "comparison"."""
+        from jupyter_ioscope.views.figures import figure
+
+        newest = self.comparisons[-1] if self.comparisons else None
+        return figure(name, self.profile, self.diagnosis, newest)
+
+    def show(self) -> None:
+        """Draw the report under the cell, or print it where nothing can draw."""
+        from jupyter_ioscope.interactive import show
+
+        show(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the profile to a file that `ioscope.load` and the file viewer read."""
+        from jupyter_ioscope.views.payload import report_payload
+
+        report = report_payload(
+            self.profile, self.diagnosis, comparisons=tuple(self.comparisons), variable=""
+        )
+        files.save(self.profile, path, dict(report))
+
+    def timed_report(self) -> dict[str, Any]:
+        """The MIME bundle of the report; how long making it took is kept in the cost."""
+        from jupyter_ioscope.views.bundle import mime_bundle
+
+        start_s = time.perf_counter()
+        bundle = mime_bundle(
+            self.profile, self.diagnosis, self.offers, tuple(self.comparisons)
+        )
+        if self._profile is not None:
+            spent_s = time.perf_counter() - start_s
+            self._profile = replace(
+                self._profile, cost=replace(self._profile.cost, report_s=spent_s)
+            )
+        return dict(bundle)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        if self._profile is None:
+            return {"text/plain": repr(self)}
+        return self.timed_report()
+
+    def __str__(self) -> str:
+        if self._profile is None:
+            return repr(self)
+        from jupyter_ioscope.views.text import report_text
+
+        return report_text(self.profile, self.diagnosis, self.offers, tuple(self.comparisons))
+
+    def __repr__(self) -> str:
+        if self._profile is None:
+            return "<ioscope recording, not ended yet>"
+        profile = self._profile
+        return f"<ioscope recording, {len(profile.batches)} batches in {profile.wall_s:.1f} s>"
+
+
+def _cells_of_shell() -> CellMap:
+    """Names of notebook cells, when there is a notebook."""
+    import sys
+
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return CellMap.from_shell(shell) if shell is not None else CellMap()
+
+
+def profile(
+    *,
+    seconds: float | None = None,
+    batches: int | None = None,
+    rate_hz: float = 25.0,
+    stacks: bool = True,
+    label: str | None = None,
+) -> Recording:
+    """Record the loaders iterated in a `with` block.
+
+    Args:
+        seconds: stop recording after so many seconds; the block goes on.
+        batches: stop recording after so many batches; the block goes on.
+        rate_hz: thread states and stacks per second and thread, 1 to 200.
+        stacks: whether to sample stacks for the flame graph.
+        label: a name for the report.
+
+    Raises:
+        InputError: an argument cannot be used, or another recording is running here.
+    """
+    return Recording(
+        CaptureOptions(
+            seconds=seconds, batches=batches, rate_hz=rate_hz, stacks=stacks, label=label or ""
+        )
+    )
+
+
+def compare(
+    a: Any,
+    b: Any = None,
+    toggles: Iterable[str] = (),
+    cache: str = "warm",
+    budget_s: float = 60.0,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancel: threading.Event | None = None,
+) -> Comparison:
+    """Time two loaders, or one loader without and with toggles, against each other.
+
+    Neither loader is changed; trials run in child processes where that is possible.
+
+    Args:
+        a: a torch DataLoader: arm A.
+        b: another DataLoader: arm B; or leave it out and name `toggles`.
+        toggles: names of optimisations that make arm B from `a`.
+        cache: "warm" or "cold" page cache.
+        budget_s: about how long the trials may take, in seconds.
+        on_progress: called with a `Progress` at most four times a second.
+        cancel: an Event that ends the comparison when set.
+
+    Raises:
+        InputError: an argument cannot be used.
+        TrialError: an arm failed, hung, or delivered nothing; the text says which and why.
+    """
+    from jupyter_ioscope.trials.compare import compare as run
+
+    if recording():
+        raise InputError("a profile is being recorded here: compare after it has ended")
+    return run(
+        a,
+        b,
+        toggles=tuple(toggles),
+        cache=cache,
+        budget_s=budget_s,
+        on_progress=on_progress,
+        cancel=cancel,
+    )
+
+
+def load(path: str | os.PathLike[str]) -> Recording:
+    """Read a saved profile.
+
+    Raises:
+        ProfileFileError: there is no such file, or it is foreign, damaged or of another format.
+    """
+    return Recording.of(files.load(path))

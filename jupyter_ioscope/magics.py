@@ -1,0 +1,274 @@
+"""`%%ioscope`: profile a cell without changing how it runs.
+
+The line `%%ioscope` is taken off the cell before it is compiled, and the recording starts and
+stops in the shell's own events around the cell. So the cell runs exactly as it would have run:
+same traceback with the same line numbers, same top-level await, same last expression.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import shlex
+from typing import Any, NoReturn
+
+from IPython.core.error import UsageError
+
+from jupyter_ioscope.api import Recording
+from jupyter_ioscope.capture.cells import CellMap
+from jupyter_ioscope.capture.profiler import CaptureOptions
+from jupyter_ioscope.errors import InputError, IoscopeError
+from jupyter_ioscope.live import LiveLine
+from jupyter_ioscope.model.profile import Cell
+
+log = logging.getLogger("ioscope")
+
+MAGIC = "%%ioscope"
+VARIABLE = "_ioscope"
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that never ends the kernel."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{MAGIC}: {message} (see {MAGIC} --help)")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        raise InputError(message or "")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of the magic."""
+    made = _Parser(
+        prog=MAGIC,
+        add_help=False,
+        description="Profile the loaders that this cell iterates. The cell itself is not changed.",
+        epilog=f"The last profile stays in the variable {VARIABLE}: {VARIABLE}.diagnosis, "
+        f"{VARIABLE}.compare(['workers']), {VARIABLE}.save('run.ioscope.json').",
+    )
+    made.add_argument("--help", "-h", action="store_true", help="show this text")
+    made.add_argument(
+        "--seconds", type=float, metavar="S", help="stop recording after S seconds; the cell goes on"
+    )
+    made.add_argument(
+        "--batches", type=int, metavar="N", help="stop recording after N batches; the cell goes on"
+    )
+    made.add_argument(
+        "--rate",
+        type=float,
+        default=25.0,
+        metavar="HZ",
+        help="thread states and stacks per second, 1 to 200 (default 25)",
+    )
+    made.add_argument("--no-stacks", action="store_true", help="no flame graph, lower cost")
+    made.add_argument("--save", metavar="PATH", help="also write the profile to PATH")
+    made.add_argument("--label", default="", metavar="TEXT", help="a name for the report")
+    made.add_argument(
+        "--quiet", action="store_true", help=f"show nothing; the profile is in {VARIABLE}"
+    )
+    return made
+
+
+def parse(line: str) -> argparse.Namespace:
+    """The options on a `%%ioscope` line.
+
+    Raises:
+        InputError: an option is unknown or its value cannot be used.
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise InputError(f"{MAGIC}: {error} in {line.strip()!r}") from error
+    options = parser().parse_args(words)
+    options.capture = CaptureOptions(
+        seconds=options.seconds,
+        batches=options.batches,
+        rate_hz=options.rate,
+        stacks=not options.no_stacks,
+        label=options.label,
+    )
+    return options
+
+
+def _split(cell: str) -> tuple[str, str] | None:
+    """(options, the rest) of a cell whose first line with text is `%%ioscope`, else None."""
+    head, _, rest = cell.lstrip("\n").partition("\n")
+    words = head.split(None, 1)
+    if not words or words[0] != MAGIC:
+        return None
+    return (words[1] if len(words) > 1 else ""), rest
+
+
+def _usable(line: str) -> argparse.Namespace | None:
+    """Options of a line that means "profile this cell"; None for help or a mistake."""
+    try:
+        options = parse(line)
+    except IoscopeError:
+        return None
+    return None if options.help else options
+
+
+def strip_magic(lines: list[str]) -> list[str]:
+    """Input transformer: take `%%ioscope` off, keep the line numbers.
+
+    A line with `--help` or a mistake stays: the cell magic of that name then answers.
+    """
+    found = _split("".join(lines))
+    if found is None or _usable(found[0]) is None:
+        return lines
+    rest = found[1].splitlines(keepends=True)
+    if any(line.lstrip().startswith("%%") for line in rest[:1]):
+        return rest  # another cell magic follows, which must come first
+    return [f"# {MAGIC}\n", *rest]
+
+
+class Magic:
+    """Everything ioscope puts into one shell, so that it can be taken out again."""
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        self._info: Any = None
+        self._recording: Recording | None = None
+        self._options: argparse.Namespace | None = None
+        self._live: LiveLine | None = None
+
+    def pre_run_cell(self, info: Any) -> None:
+        """Start recording when the cell that is about to run asks for it."""
+        found = _split(getattr(info, "raw_cell", "") or "")
+        options = _usable(found[0]) if found is not None else None
+        if options is None or self._recording is not None:
+            return
+        self._info = info
+        self._begin(options)
+
+    def _begin(self, options: argparse.Namespace) -> None:
+        recording = Recording(options.capture, CellMap.from_shell(self.shell))
+        live = None if options.quiet else LiveLine(self.shell, recording)
+        try:
+            recording.start()
+        except IoscopeError as error:
+            print(f"ioscope does not record this cell: {error}")
+            return
+        self._options, self._recording, self._live = options, recording, live
+        if live is not None:
+            live.start()
+
+    def post_run_cell(self, result: Any) -> None:
+        """Stop, keep the profile, show the report."""
+        if self._recording is None or not self._mine(result):
+            return
+        error = getattr(result, "error_in_exec", None) or getattr(
+            result, "error_before_exec", None
+        )
+        self._end(error, self._cell())
+
+    def _mine(self, result: Any) -> bool:
+        """Whether this is the end of the recorded cell, not of one that it ran itself."""
+        info = getattr(result, "info", None)
+        if info is None or self._info is None:
+            return True
+        return info is self._info or info.raw_cell == self._info.raw_cell
+
+    def _cell(self) -> Cell:
+        # The counter has moved on by the time the cell has ended, unless nothing is counted.
+        count = max(0, int(getattr(self.shell, "execution_count", 1)) - 1)
+        return Cell(count, str(getattr(self._info, "raw_cell", "") or ""))
+
+    def _end(self, error: BaseException | None, cell: Cell | None) -> None:
+        recording, options, live = self._recording, self._options, self._live
+        self._recording = self._options = self._live = self._info = None
+        if recording is None or options is None:
+            return
+        try:
+            recording.stop(error, cell)
+        finally:
+            if live is not None:
+                live.end(_recorded(recording))
+        self.shell.user_ns[VARIABLE] = recording
+        try:
+            if options.save:
+                recording.save(options.save)
+        except IoscopeError as problem:
+            print(f"ioscope: {problem}")
+        if not options.quiet:
+            self._show(recording)
+
+    def _show(self, recording: Recording) -> None:
+        try:
+            recording.show()
+        except Exception as problem:
+            log.warning("ioscope could not draw the report", exc_info=True)
+            print(
+                f"ioscope could not draw the report ({type(problem).__name__}: {problem}); "
+                f"the profile is in {VARIABLE}"
+            )
+
+    def cell_magic(self, line: str, cell: str) -> None:
+        """Profile a cell; also reached for `--help` and for mistakes on the line."""
+        options = self._checked(line)
+        if options is None:
+            return
+        if self._recording is not None:
+            raise UsageError("ioscope is already recording this cell")
+        self._info = None
+        self._begin(options)
+        result = self.shell.run_cell(cell)
+        self._end(result.error_in_exec or result.error_before_exec, Cell(0, cell))
+
+    def line_magic(self, line: str) -> None:
+        """`%ioscope` alone: help, or the report of the last profile."""
+        word = line.strip()
+        if word == "report":
+            recording = self.shell.user_ns.get(VARIABLE)
+            if not isinstance(recording, Recording):
+                raise UsageError(f"there is no profile yet: run a cell with {MAGIC} first")
+            recording.show()
+        else:
+            print(parser().format_help())
+
+    def _checked(self, line: str) -> argparse.Namespace | None:
+        try:
+            options = parse(line)
+        except InputError as error:
+            raise UsageError(str(error)) from None
+        if options.help:
+            print(parser().format_help())
+            return None
+        return options
+
+
+def _recorded(recording: Recording) -> str:
+    try:
+        profile = recording.profile
+    except IoscopeError:
+        return "ioscope recorded nothing"
+    return f"ioscope recorded {len(profile.batches)} batches in {profile.wall_s:.1f} s"
+
+
+_loaded: dict[int, Magic] = {}
+
+
+def load(shell: Any) -> None:
+    """Put the magic into a shell. Loading twice changes nothing."""
+    if id(shell) in _loaded:
+        return
+    magic = Magic(shell)
+    _loaded[id(shell)] = magic
+    shell.register_magic_function(magic.cell_magic, "cell", "ioscope")
+    shell.register_magic_function(magic.line_magic, "line", "ioscope")
+    shell.input_transformers_cleanup.insert(0, strip_magic)
+    shell.events.register("pre_run_cell", magic.pre_run_cell)
+    shell.events.register("post_run_cell", magic.post_run_cell)
+
+
+def unload(shell: Any) -> None:
+    """Take everything out of a shell again."""
+    magic = _loaded.pop(id(shell), None)
+    if magic is None:
+        return
+    shell.magics_manager.magics["cell"].pop("ioscope", None)
+    shell.magics_manager.magics["line"].pop("ioscope", None)
+    if strip_magic in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.remove(strip_magic)
+    shell.events.unregister("pre_run_cell", magic.pre_run_cell)
+    shell.events.unregister("post_run_cell", magic.post_run_cell)
