@@ -1,0 +1,76 @@
+# Everything sets itself up in .venv: the first call takes minutes, the next ones a second.
+#   make demo    run the tutorial in the terminal: verdict, where the time went, one A/B
+#   make lab     open the tutorial in JupyterLab
+#   make test    every test; make lint, make bench, make clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(abspath $(VENV))/bin
+READY := $(VENV)/ready
+FRONT_END := $(VENV)/front-end
+TUTORIALS := $(wildcard notebooks/*.ipynb)
+FRONT_END_SOURCES := $(shell find labextension/src labextension/style labextension/schema \
+	-type f 2>/dev/null)
+
+# kernels are those of .venv, also where the user has others; user site packages stay outside
+export JUPYTER_PREFER_ENV_PATH := 1
+export PYTHONNOUSERSITE := 1
+export PATH := $(BIN):$(PATH)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup browser demo lab test lint typescript bench clean
+
+help:
+	@sed -n '/^#/p;/^$$/q' Makefile
+
+setup: $(READY) $(FRONT_END)
+
+# An installation that failed half-way leaves no stamp, so the next call tries again.
+$(READY): pyproject.toml constraints-dev.txt
+	@command -v node >/dev/null || { \
+		echo "Node.js (20 or newer) builds the JupyterLab extension: please install it." >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		-e '.[demo,test]' -c constraints-dev.txt
+	@touch $(READY) $(FRONT_END)
+
+# the installation built it; this builds it again when a source has changed
+$(FRONT_END): $(READY) labextension/package.json labextension/tsconfig.json $(FRONT_END_SOURCES)
+	cd labextension && jlpm install --immutable && jlpm build
+	@touch $(FRONT_END)
+
+browser:
+	@if command -v chromium >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
+	elif [ -n "$$CI" ]; then \
+		echo "chromium is not installed: the browser tests cannot run" >&2; exit 1; \
+	else echo "chromium is not installed: the browser tests will be skipped"; fi
+
+demo: setup
+	@python notebooks/run_demo.py notebooks/01_first_profile.ipynb
+
+lab: setup
+	cd notebooks && jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) 01_first_profile.ipynb
+
+lint: setup
+	ruff check .
+	ruff format --check .
+	mypy
+
+typescript: setup
+	cd labextension && jlpm tsc --noEmit && jlpm test
+
+# pytest comes last, so that its summary is the last line
+test: setup browser lint typescript
+	@python -m pytest --nbval-lax --nbval-current-env $(TUTORIALS) tests
+
+bench: setup
+	@PYTHONPATH=tests:notebooks python -m bench.run $(BENCH)
+
+clean:
+	rm -rf $(VENV) .demo build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf labextension/lib labextension/node_modules labextension/tsconfig.tsbuildinfo
+	rm -rf jupyter_ioscope/labextension jupyter_ioscope/static
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

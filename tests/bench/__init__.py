@@ -1,0 +1,1 @@
+"""What ioscope costs and how often it errs, measured: `make bench`. Not part of `make test`."""
