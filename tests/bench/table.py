@@ -1,0 +1,146 @@
+"""The table of measurements.md, from the scripts' results and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+INTRODUCTION = """\
+# Measurements
+
+What ioscope costs and how often it errs, as `make bench` measured it. The file is written by
+that command; the scripts are in `tests/bench/`. Your machine gives other numbers: run it there.
+
+Intervals are 95 %. A ratio compares runs that alternated in one process, so that the machine's
+other work falls on both sides. *Met* says whether the value reached the goal; *within doubt* that
+the interval reaches to both sides of the goal.
+"""
+
+
+class Row(NamedTuple):
+    """One line of the table. `value` and the interval are in the unit of `goal`."""
+
+    what: str
+    measured: str
+    interval: str
+    goal: str
+    met: str
+
+
+def page(results: dict[str, Any]) -> str:
+    """The whole file: one section for each script that has a result."""
+    parts = [INTRODUCTION]
+    for name, (title, rows) in SECTIONS.items():
+        if name in results:
+            result = results[name]
+            parts.append(f"## {title}\n\n{table(list(rows(result)))}\n{where(result)}\n")
+    return "\n".join(parts)
+
+
+def where(result: dict[str, Any]) -> str:
+    quick = "; quick run, few repetitions" if result["quick"] else ""
+    return f"{result['machine']}; {result['date']}{quick}."
+
+
+def table(rows: list[Row]) -> str:
+    """A Markdown table."""
+    head = "| what | measured | interval | goal | reached |\n|---|---|---|---|---|\n"
+    return head + "".join("| " + " | ".join(row) + " |\n" for row in rows)
+
+
+def judged(value: float, low: float, high: float, goal: float) -> str:
+    """Whether an upper goal was reached, honestly where the interval straddles it."""
+    if high <= goal:
+        return "met"
+    if low > goal:
+        return "not met"
+    return f"{'met' if value <= goal else 'not met'}, within doubt"
+
+
+def reached(value: float, goal: float) -> str:
+    return "met" if value <= goal else "not met"
+
+
+def slowdown_rows(result: dict[str, Any]) -> Iterator[Row]:
+    goals = {"stacks": 0.03, "no stacks": 0.01}
+    for workload in ("decode-bound", "pure Python", "tiny batches"):
+        for arm, goal in goals.items():
+            value, low, high = (result[workload][arm][key] - 1 for key in ("value", "low", "high"))
+            yield Row(
+                f"CPU per sample, {workload}, {arm}",
+                signed_percent(value),
+                f"{signed_percent(low)} to {signed_percent(high)}",
+                f"at most +{goal:.0%}",
+                judged(value, low, high, goal),
+            )
+
+
+def helper_rows(result: dict[str, Any]) -> Iterator[Row]:
+    for kind, name, goal in (("sampler", "sampler", 0.015), ("py_spy", "py-spy", 0.06)):
+        value, told = result[f"{kind}_cores"], result[f"reported_{kind}_cores"]
+        yield Row(
+            f"{name}, share of a core",
+            f"{value:.1%}",
+            f"the report said {told:.1%}",
+            f"at most {goal:.1%}",
+            reached(value, goal),
+        )
+
+
+def import_rows(result: dict[str, Any]) -> Iterator[Row]:
+    value = result["import_ms"]
+    yield Row("`import ioscope`", f"{value:.0f} ms", "", "at most 100 ms", reached(value, 100))
+    loaded = ", ".join(result["loads"]) or "none"
+    yield Row("heavy packages it loads", loaded, "", "none", reached(len(result["loads"]), 0))
+
+
+def report_rows(result: dict[str, Any]) -> Iterator[Row]:
+    value, size_kb = result["report_s"], result["output_bytes"] / 1e3
+    yield Row(
+        "end of the cell to the report",
+        f"{value:.2f} s",
+        f"slowest {result['report_max_s']:.2f} s",
+        "at most 2 s",
+        reached(value, 2),
+    )
+    yield Row(
+        "report in the notebook file",
+        f"{size_kb:.0f} kB",
+        "",
+        "at most 150 kB",
+        reached(size_kb, 150),
+    )
+
+
+def comparison_rows(result: dict[str, Any]) -> Iterator[Row]:
+    tries, alarms = result["same_arm_comparisons"], result["false_alarms"]
+    yield Row(
+        "same arm twice called different",
+        f"{round(alarms['value'] * tries)} of {tries}",
+        f"{alarms['low']:.0%} to {alarms['high']:.0%}",
+        "at most 1 of 20",
+        judged(alarms["value"], alarms["low"], alarms["high"], 0.05),
+    )
+    found = [verdict == "faster" for verdict in result["factor_verdicts"]]
+    slowest = max(result["factor_seconds"])
+    ratios = ", ".join(f"{value:.2f}" for value, _, _ in result["factor_ratios"])
+    yield Row(
+        f"a true factor of {result['true_factor']} found",
+        f"{sum(found)} of {len(found)}, slowest {slowest:.0f} s",
+        f"ratios {ratios}",
+        "within 60 s",
+        reached(slowest, 60) if all(found) else "not met",
+    )
+
+
+def signed_percent(fraction: float) -> str:
+    return f"{100 * fraction:+.1f} %"
+
+
+SECTIONS = {
+    "slowdown": ("Slow-down of the profiled cell, two workers", slowdown_rows),
+    "helpers": ("CPU of the helper processes, two workers", helper_rows),
+    "import_time": ("Import", import_rows),
+    "report_time": ("Report", report_rows),
+    "comparisons": ("Comparisons", comparison_rows),
+}
