@@ -88,27 +88,24 @@ def fit(text: str, columns: int) -> str:
     return "".join(kept).rstrip() + "…"
 
 
-def wrap(text: str, columns: int, indent: str = "") -> list[str]:
-    """`text` in lines of at most `columns`, all but the first indented by `indent`.
+def wrap(text: str, columns: int, start: str = "", indent: str = "") -> list[str]:
+    """`text` in lines of at most `columns`, the first led by `start` and all others by `indent`.
 
     Words longer than a line are cut at its end; a no-break space keeps number and unit together.
     """
     lines: list[str] = []
-    line = ""
+    lead, words = start, ""
     for word in text.split(" "):
-        start = indent if lines else ""
-        joined = f"{line} {word}" if line else start + word
-        if columns_of(joined) <= columns:
-            line = joined
-            continue
-        if line:
-            lines.append(line)
-        line = indent + word
-        while columns_of(line) > columns:
-            head = _take(line, columns)
-            lines.append(head)
-            line = indent + line[len(head) :]
-    return [*lines, line] if line.strip() else lines
+        joined = f"{words} {word}" if words else word
+        if columns_of(lead + joined) > columns and words:
+            lines.append(lead + words)
+            lead, joined = indent, word
+        while columns_of(lead + joined) > columns:
+            head = _take(joined, columns - columns_of(lead)) or joined[:1]
+            lines.append(lead + head)
+            lead, joined = indent, joined[len(head) :]
+        words = joined
+    return [*lines, lead + words] if words else lines
 
 
 def _take(text: str, columns: int) -> str:

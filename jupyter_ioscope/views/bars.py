@@ -1,0 +1,136 @@
+"""Bars: where each thread's time went, and what each resource alone would allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from jupyter_ioscope.model.diagnosis import PARTS, Ceiling, ThreadWaits, Throughput, Waits
+from jupyter_ioscope.units import NBSP, nanoseconds, percent, rate, significant
+from jupyter_ioscope.views.flame import WORKERS_DRAWN
+from jupyter_ioscope.views.shapes import IBar, ICeiling, ILegend, INow, IPart
+from jupyter_ioscope.views.words import PART_LABELS, clean
+
+# Ceilings far above the measured throughput would squeeze those that matter: the axis ends here,
+# in multiples of the measured throughput and of the lowest ceiling.
+_AXIS_MULTIPLE = 8.0
+# Doubts below this share are not printed inside a bar (they are exact counters or rounding).
+_DOUBT_SHOWN = 0.005
+
+
+def wait_bars(waits: Waits, workers_drawn: int = WORKERS_DRAWN) -> list[IBar]:
+    """One bar for the consumer and one a worker; beyond `workers_drawn` the rest in one bar."""
+    bars = [_bar("consumer", waits.consumer)] if waits.consumer else []
+    workers = waits.workers
+    drawn = len(workers) if len(workers) <= workers_drawn + 1 else workers_drawn
+    bars.extend(_bar(worker_name(worker), worker) for worker in workers[:drawn])
+    if rest := workers[drawn:]:
+        bars.append(_bar(f"{len(rest)} more", merged(rest)))
+    return bars
+
+
+def worker_name(worker: ThreadWaits) -> str:
+    """`worker 3`, or the process where its number is not known."""
+    return f"worker {worker.worker}" if worker.worker >= 0 else f"process {worker.pid}"
+
+
+def merged(threads: Sequence[ThreadWaits]) -> ThreadWaits:
+    """The time of several threads together; errors of independent samples add in quadrature."""
+    times: dict[str, int] = {}
+    squares: dict[str, float] = {}
+    for thread in threads:
+        for part in thread.parts:
+            times[part.name] = times.get(part.name, 0) + part.time_ns
+            squares[part.name] = squares.get(part.name, 0.0) + float(part.error_ns) ** 2
+    part_type = type(threads[0].parts[0]) if threads[0].parts else None
+    parts = tuple(
+        part_type(name, time_ns, round(math.sqrt(squares[name])))
+        for name, time_ns in times.items()
+        if part_type
+    )
+    return ThreadWaits("worker", -1, -1, sum(thread.wall_ns for thread in threads), parts)
+
+
+def _bar(who: str, thread: ThreadWaits) -> IBar:
+    wall_ns = thread.wall_ns or 1
+    order = {name: index for index, name in enumerate(PARTS)}
+    shown = sorted(
+        (part for part in thread.parts if part.time_ns > 0),
+        key=lambda part: order.get(part.name, len(order)),
+    )
+    # The parts sum to the wall time within rounding; where they overshoot, the bar still ends at 1.
+    whole = max(wall_ns, sum(part.time_ns for part in shown))
+    parts = [
+        IPart(
+            name=part.name if part.name in order else "rest",
+            label=part_label(part.name),
+            fraction=round(part.time_ns / whole, 4),
+            text=_share(part.time_ns / whole, part.error_ns / whole),
+        )
+        for part in shown
+    ]
+    return IBar(who=who, title=_title(who, thread, parts), parts=parts)
+
+
+def part_label(name: str) -> str:
+    """The word for a part of time."""
+    return PART_LABELS.get(name) or clean(name, 40)
+
+
+def _share(fraction: float, error: float) -> str:
+    if error < _DOUBT_SHOWN:
+        return percent(fraction)
+    return f"{100 * fraction:.0f}{NBSP}±{NBSP}{percent(error, 0)}"
+
+
+def _title(who: str, thread: ThreadWaits, parts: list[IPart]) -> str:
+    listed = ", ".join(f"{part['label']} {part['text']}" for part in parts)
+    return f"{who}: {nanoseconds(thread.wall_ns)} in all: {listed or 'nothing recorded'}"
+
+
+def legend(bars: Sequence[IBar]) -> list[ILegend]:
+    """The parts that occur in any bar, in the order of drawing."""
+    seen = {part["name"]: part["label"] for bar in bars for part in bar["parts"]}
+    return [ILegend(name=name, label=part_label(name)) for name in PARTS if name in seen]
+
+
+def ceiling_bars(
+    ceilings: Sequence[Ceiling], throughput: Throughput | None
+) -> tuple[list[ICeiling], INow | None]:
+    """Ceilings, lowest first, and the measured throughput, on one axis that starts at zero.
+
+    `limiting` are the lowest ceiling and those whose interval reaches below its upper end: they
+    cannot be told apart.
+    """
+    known = sorted(
+        (c for c in ceilings if math.isfinite(c.samples_per_s) and c.samples_per_s > 0),
+        key=lambda ceiling: ceiling.samples_per_s,
+    )
+    now = throughput.samples_per_s if throughput else 0.0
+    if not known:
+        return [], None
+    axis = _axis(known, now)
+    reach = known[0].high if math.isfinite(known[0].high) else known[0].samples_per_s
+    rows = [
+        ICeiling(
+            label=clean(ceiling.label, 60),
+            fraction=round(min(1.0, ceiling.samples_per_s / axis), 4),
+            text=_ceiling_text(ceiling, ceiling.samples_per_s > axis),
+            how=clean(ceiling.how, 300),
+            limiting=min(ceiling.low, ceiling.samples_per_s) <= max(reach, known[0].samples_per_s),
+        )
+        for ceiling in known
+    ]
+    return rows, INow(fraction=round(min(1.0, now / axis), 4), text=f"now {rate(now)}") if now else None
+
+
+def _axis(known: Sequence[Ceiling], now: float) -> float:
+    limit = _AXIS_MULTIPLE * max(now, known[0].samples_per_s)
+    return max(now, min(known[-1].samples_per_s, limit))
+
+
+def _ceiling_text(ceiling: Ceiling, beyond: bool) -> str:
+    text = significant(ceiling.samples_per_s)
+    if ceiling.low < ceiling.high and math.isfinite(ceiling.high):
+        text += f" ({significant(ceiling.low)} – {significant(ceiling.high)})"
+    return f"{text}, beyond this scale" if beyond else text

@@ -1,0 +1,114 @@
+"""The numbers in the head of the report: throughput, first batch, memory, bytes read, GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from jupyter_ioscope.model.diagnosis import Diagnosis, Throughput
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.units import bytes_text, percent, plus_minus, rate, seconds, significant
+from jupyter_ioscope.views.quantities import find
+from jupyter_ioscope.views.shapes import IFigure
+from jupyter_ioscope.views.words import clean
+
+NOT_KNOWN = "–"
+
+
+def key_figures(profile: Profile, diagnosis: Diagnosis) -> list[IFigure]:
+    """Value, what it is, and a longer text; a number that is missing shows a dash and its reason."""
+    return [
+        *_throughput(diagnosis.throughput),
+        _memory(profile),
+        *_bytes_read(profile),
+        *_gpu(profile),
+        _recorded(profile),
+    ]
+
+
+def _throughput(throughput: Throughput | None) -> Iterator[IFigure]:
+    if throughput is None:
+        return
+    unit = "samples" if throughput.samples > 0 else "batches"
+    value = throughput.samples_per_s if throughput.samples > 0 else throughput.batches_per_s
+    doubt = throughput.error if throughput.samples > 0 else 0.0
+    known = math.isfinite(doubt) and doubt > 0
+    yield IFigure(
+        value=rate(value, unit),
+        label=f"steady, ± {significant(doubt, 2)}" if known else "steady",
+        title=f"{plus_minus(value, doubt)} {unit}/s after start-up, one standard error; "
+        f"{significant(throughput.batches_per_s)} batches/s",
+    )
+    if math.isfinite(throughput.first_batch_s):
+        yield IFigure(
+            value=seconds(throughput.first_batch_s),
+            label="to the first batch",
+            title="from iter(loader) to the first batch",
+        )
+
+
+def _memory(profile: Profile) -> IFigure:
+    found = find(profile, "memory")
+    if not found:
+        return _missing(profile, ("memory", "pss"), "peak memory")
+    peak = max(series.peak() for series in found)
+    return IFigure(
+        value=bytes_text(peak),
+        label="peak memory, all processes",
+        title=f"{bytes_text(peak)} at the highest reading; memory shared by processes counts once",
+    )
+
+
+def _bytes_read(profile: Profile) -> Iterator[IFigure]:
+    disk = sum(max(0.0, series.total()) for series in find(profile, "disk_read"))
+    if find(profile, "disk_read"):
+        per_s = disk / profile.wall_s if profile.wall_ns else 0.0
+        yield IFigure(
+            value=bytes_text(disk),
+            label="read from disk",
+            title=f"{bytes_text(per_s)}/s on average; what came from the page cache is not counted",
+        )
+    else:
+        yield _missing(profile, ("disk", "bytes read"), "read from disk")
+    network = sum(max(0.0, series.total()) for series in find(profile, "network"))
+    if network > disk:  # only then it says something about the loader
+        yield IFigure(
+            value=bytes_text(network),
+            label="received, network",
+            title="all programs of this machine",
+        )
+
+
+def _gpu(profile: Profile) -> Iterator[IFigure]:
+    busy = find(profile, "gpu")
+    if busy:
+        mean = sum(series.mean() for series in busy) / len(busy)
+        which = f"GPU busy, mean of {len(busy)}" if len(busy) > 1 else "GPU busy"
+        yield IFigure(
+            value=percent(mean),
+            label=which,
+            title=clean(", ".join(profile.machine.gpus), 200) or "mean over the profile",
+        )
+    elif profile.machine.gpus:
+        yield _missing(profile, ("gpu",), "GPU busy")
+
+
+def _recorded(profile: Profile) -> IFigure:
+    batches = len(profile.batches)
+    return IFigure(
+        value=f"{batches:,}",
+        label=f"batch{'es' * (batches != 1)} in {seconds(profile.wall_s)}",
+        title=f"recorded: {batches:,} batches in {seconds(profile.wall_s, 3)}",
+    )
+
+
+def _missing(profile: Profile, words: tuple[str, ...], label: str) -> IFigure:
+    reason = next(
+        (
+            clean(gap.reason, 200)
+            for gap in profile.not_measured
+            if any(word in gap.what.lower() for word in words)
+        ),
+        "this profile holds no such readings",
+    )
+    return IFigure(value=NOT_KNOWN, label=f"{label}: not measured", title=reason)

@@ -1,0 +1,177 @@
+"""The report as the page gets it: `IReport` of labextension/src/payload.ts.
+
+Every number is turned into its text here; the page draws and computes nothing. Texts are plain,
+cleaned and bounded in length, lists are bounded too, so that hostile or huge profiles stay small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jupyter_ioscope.model.comparison import Comparison, Offer
+from jupyter_ioscope.model.diagnosis import Diagnosis, Finding
+from jupyter_ioscope.model.profile import Cost, Gap, Profile
+from jupyter_ioscope.model.readings import Stacks
+from jupyter_ioscope.units import percent, seconds, significant
+from jupyter_ioscope.views.bars import ceiling_bars, legend, wait_bars
+from jupyter_ioscope.views.comparison import comparison_payload, progress_payload
+from jupyter_ioscope.views.flame import Tree, columns, trees
+from jupyter_ioscope.views.key_figures import key_figures
+from jupyter_ioscope.views.shapes import FORMAT, IFinding, IFlame, IGap, IReport, IToggle
+from jupyter_ioscope.views.timeline import POINTS, timeline
+from jupyter_ioscope.views.words import clean
+
+__all__ = ["Size", "comparison_payload", "flames", "progress_payload", "report_payload"]
+
+_FINDINGS, _EVIDENCE, _TOGGLES, _GAPS, _COMPARISONS = 12, 8, 24, 16, 4
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is drawn: frames of all flame graphs together, points of one track."""
+
+    frames: int = 900
+    points: int = POINTS
+
+
+def report_payload(
+    profile: Profile,
+    diagnosis: Diagnosis,
+    offers: Sequence[Offer] = (),
+    comparisons: Sequence[Comparison] = (),
+    variable: str = "_ioscope",
+    report_id: str | None = None,
+    *,
+    size: Size | None = None,
+    grown: Sequence[Tree] | None = None,
+) -> IReport:
+    """Everything the report shows, as plain JSON values (no NaN, no bytes).
+
+    `variable` is the name under which the user finds the profile, `report_id` how the page asks
+    for this report's channel. `grown` are the trees of `flame.trees`, where they exist already.
+    """
+    size = size or Size()
+    bars = wait_bars(diagnosis.waits)
+    ceilings, now = ceiling_bars(diagnosis.ceilings, diagnosis.throughput)
+    report = IReport(
+        format=FORMAT,
+        version=clean(profile.machine.ioscope, 40),
+        label=clean(profile.label, 80),
+        headline=clean(diagnosis.headline, 400),
+        detail=clean(diagnosis.detail, 800),
+        separated=diagnosis.separated,
+        wouldSeparate=clean(diagnosis.would_separate, 400),
+        variable=clean(variable, 60),
+        figures=key_figures(profile, diagnosis),
+        bars=bars,
+        legend=legend(bars),
+        ceilings=ceilings,
+        ceilingNow=now,
+        findings=[_finding(finding) for finding in diagnosis.findings[:_FINDINGS]],
+        toggles=[_toggle(offer) for offer in offers[:_TOGGLES]],
+        timeline=timeline(profile, size.points),
+        flames=flames(trees(profile.stacks) if grown is None else grown, size.frames),
+        flameSource=_flame_source(profile.stacks),
+        comparisons=[comparison_payload(one) for one in comparisons[-_COMPARISONS:]],
+        cost=cost_text(profile.cost, profile.wall_s),
+        notMeasured=gaps(profile, diagnosis),
+        ended=ended_text(profile),
+    )
+    if report_id is not None:
+        report["reportId"] = report_id
+    return report
+
+
+def flames(grown: Sequence[Tree], frames: int) -> list[IFlame]:
+    """The flame graphs with about `frames` frames in all: the first, merged one gets a double share."""
+    if not grown:
+        return []
+    share = max(1, frames // (len(grown) + 1))
+    return [columns(tree, share * (2 if i == 0 else 1)) for i, tree in enumerate(grown)]
+
+
+def _finding(finding: Finding) -> IFinding:
+    low, high = percent(finding.low, 0).rstrip("% \u00a0"), percent(finding.high, 0)
+    return IFinding(
+        cause=clean(finding.cause, 60),
+        title=clean(finding.title, 200),
+        share=f"{percent(finding.share)} ({low} – {high})",
+        cost=seconds(finding.cost_s),
+        evidence=[clean(line) for line in finding.evidence[:_EVIDENCE]],
+        advice=clean(finding.advice, 400),
+        where=clean(finding.where, 200),
+    )
+
+
+def _toggle(offer: Offer) -> IToggle:
+    return IToggle(
+        name=offer.name,  # goes back to the kernel as it is; the page shows the title
+        title=clean(offer.title, 100),
+        effect=clean(offer.effect),
+        cost=clean(offer.cost),
+        refusal=clean(offer.refusal),
+        suggested=offer.suggested,
+        predicted="",
+    )
+
+
+def _flame_source(stacks: Stacks | None) -> str:
+    if stacks is None or not stacks.samples():
+        return ""
+    waiting = "waiting included" if stacks.blocked_too else "running threads only"
+    rate = f"{significant(stacks.rate_hz)} samples a second and thread"
+    return f"{clean(stacks.source, 40)}, {rate}, {waiting}; all time"
+
+
+def cost_text(cost: Cost, wall_s: float) -> str:
+    """What profiling used, as shares of one core over the profile, largest first."""
+    used = (
+        ("stack sampler", cost.stacks_cpu_s),
+        ("state sampler", cost.sampler_cpu_s),
+        ("records", cost.records_s),
+    )
+    named = sorted((item for item in used if item[1] > 0), key=lambda item: -item[1])
+    if not named or wall_s <= 0:
+        return "What profiling itself used was not measured."
+    total = percent(sum(value for _, value in named) / wall_s)
+    parts = ", ".join(f"{name} {_small(value / wall_s)}" for name, value in named)
+    report = f"; making this report took {seconds(cost.report_s)}" if cost.report_s > 0 else ""
+    return f"Profiling itself used {total} of one core: {parts}{report}."
+
+
+def _small(fraction: float) -> str:
+    return percent(fraction) if fraction >= 0.0005 else "below 0.1\u00a0%"
+
+
+def gaps(profile: Profile, diagnosis: Diagnosis) -> list[IGap]:
+    """What was not measured and which rules could not decide, each once."""
+    listed = [*diagnosis.not_measured, *profile.not_measured]
+    listed.extend(Gap(f"cause “{rule}”", reason) for rule, reason in diagnosis.unknown)
+    return _bounded([IGap(what=clean(what, 80), reason=clean(reason)) for what, reason in listed])
+
+
+def _bounded(listed: Sequence[IGap]) -> list[IGap]:
+    once = list(_once(listed))
+    if len(once) > _GAPS:
+        more = len(once) - _GAPS + 1
+        once[_GAPS - 1 :] = [IGap(what=f"{more} more", reason="listed in .diagnosis.not_measured")]
+    return once
+
+
+def _once(listed: Sequence[IGap]) -> Iterator[IGap]:
+    seen: set[tuple[str, str]] = set()
+    for gap in listed:
+        if (key := (gap["what"], gap["reason"])) not in seen:
+            seen.add(key)
+            yield gap
+
+
+def ended_text(profile: Profile) -> str:
+    """How the cell ended, where it did not simply finish."""
+    if profile.ended_by:
+        name, after = clean(profile.ended_by, 120), seconds(profile.wall_s)
+        return f"The cell ended with {name} after {after}; the report covers what ran until then."
+    if profile.stopped_early:
+        return f"Recording stopped after {seconds(profile.wall_s)}, as asked; the cell ran on."
+    return ""

@@ -1,0 +1,93 @@
+"""Which series of a profile the report shows, and how readings become a curve of few points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.model.readings import Series
+
+# Quantity -> names of series that hold it, best first. A name ending in "*" stands for one series a
+# device (`gpu0_busy`): their mean is shown.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "cpu": ("cpu", "cpu_ns"),
+    "memory": ("memory", "memory_pss"),
+    "disk_read": ("disk_read", "disk_read_bytes"),
+    "network": ("network_received_bytes", "network_bytes"),
+    "io_wait": ("io_pressure_some", "io_pressure"),
+    "gpu": ("gpu_busy", "gpu*_busy"),
+    "gpu_memory": ("gpu_memory", "gpu*_memory"),
+}
+
+
+class Curve(NamedTuple):
+    """Readings over time: times in ns (CLOCK_MONOTONIC), one value each."""
+
+    time_ns: Sequence[int]
+    values: Sequence[float]
+
+    def mean(self) -> float:
+        return sum(self.values) / len(self.values) if self.values else 0.0
+
+    def peak(self) -> float:
+        return max(self.values, default=0.0)
+
+
+def find(profile: Profile, quantity: str) -> list[Series]:
+    """The series that hold a quantity: one, or one a device; none where it was not recorded."""
+    for name in _NAMES[quantity]:
+        before, star, after = name.partition("*")
+        if not star and name in profile.series:
+            return _filled([profile.series[name]])
+        if star:
+            named = sorted(n for n in profile.series if n.startswith(before) and n.endswith(after))
+            if found := _filled([profile.series[n] for n in named]):
+                return found
+    return []
+
+
+def _filled(series: list[Series]) -> list[Series]:
+    return [one for one in series if one.values and len(one.values) == len(one.time_ns)]
+
+
+def curve(series: Series) -> Curve:
+    """A gauge as it is; a cumulative series as its growth per second between readings."""
+    if series.kind != "cumulative":
+        return Curve(series.time_ns, series.values)
+    times: list[int] = []
+    rates: list[float] = []
+    readings = zip(series.time_ns, series.values, strict=True)
+    for (t0, v0), (t1, v1) in pairwise(readings):
+        if t1 > t0:
+            times.append(t1)
+            rates.append(max(0.0, v1 - v0) * 1e9 / (t1 - t0))
+    return Curve(times, rates)
+
+
+def thinned(curve: Curve, points: int) -> Curve:
+    """At most `points` readings. Of each stretch of time its smallest and largest are kept, so that
+    no peak disappears (as min/max decimation in oscilloscopes does)."""
+    if len(curve.values) <= points:
+        return curve
+    buckets = max(1, points // 2)
+    first, last = curve.time_ns[0], curve.time_ns[-1]
+    width = (last - first) / buckets or 1.0
+    lows: dict[int, int] = {}
+    highs: dict[int, int] = {}
+    for index, time_ns in enumerate(curve.time_ns):
+        bucket = min(buckets - 1, int((time_ns - first) / width))
+        value = curve.values[index]
+        if bucket not in lows or value < curve.values[lows[bucket]]:
+            lows[bucket] = index
+        if bucket not in highs or value > curve.values[highs[bucket]]:
+            highs[bucket] = index
+    kept = sorted({*lows.values(), *highs.values()})
+    return Curve([curve.time_ns[i] for i in kept], [curve.values[i] for i in kept])
+
+
+def batch_waits(profile: Profile) -> Curve:
+    """How long the consumer waited for each batch, in ns, at the time the batch arrived."""
+    ordered = sorted(profile.batches, key=lambda batch: batch.wait_end_ns)
+    return Curve([b.wait_end_ns for b in ordered], [float(b.wait_ns) for b in ordered])

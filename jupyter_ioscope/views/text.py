@@ -1,0 +1,205 @@
+"""The report and a comparison for terminals: at most 100 columns, verdict first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from jupyter_ioscope.model.comparison import Comparison, Offer
+from jupyter_ioscope.model.diagnosis import Diagnosis
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.units import NBSP, percent, rate, seconds
+from jupyter_ioscope.views.payload import Size, comparison_payload, report_payload
+from jupyter_ioscope.views.shapes import IBar, IComparison, IReport
+from jupyter_ioscope.views.words import columns_of, fit, wrap
+
+WIDTH = 100
+_BAR = 32
+_FINDINGS = 5
+_NO_FLAMES = Size(frames=1, points=2)  # neither is shown as text
+# One sign a part, so that a bar reads without colour.
+_SIGNS = {
+    "step": "▒", "cpu": "█", "run_queue": "▚", "disk": "▓", "page_fault": "▞", "network": "≈",
+    "sleep": "z", "gil": "╳", "lock": "╬", "hand_over": "→", "start_up": "^", "idle": "·",
+    "other": "?", "rest": "-",
+}  # fmt: skip
+
+
+def report_text(
+    profile: Profile,
+    diagnosis: Diagnosis,
+    offers: Sequence[Offer] = (),
+    comparisons: Sequence[Comparison] = (),
+    variable: str = "_ioscope",
+) -> str:
+    """The whole report as lines of at most 100 columns."""
+    return text_of(
+        report_payload(
+            profile, diagnosis, offers, comparisons, variable, size=_NO_FLAMES, grown=()
+        )
+    )
+
+
+def text_of(report: IReport) -> str:
+    """The text of a payload that exists already."""
+    blocks = [
+        _head(report),
+        _where_time_went(report),
+        _ceilings(report),
+        _findings(report),
+        _toggles(report),
+        *(_comparison(one) for one in report["comparisons"]),
+        _foot(report),
+    ]
+    return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """One comparison as lines of at most 100 columns."""
+    return "\n".join(_comparison(comparison_payload(comparison))) + "\n"
+
+
+def live_line(batches_per_s: float, wait_fraction: float, elapsed_s: float) -> str:
+    """The one line shown while a cell runs, of about the same width all the time."""
+    if not math.isfinite(batches_per_s) or batches_per_s <= 0:
+        return f"ioscope: recording, no batch yet · {seconds(max(0.0, elapsed_s))}"
+    waiting = percent(min(1.0, max(0.0, wait_fraction)), 0) if math.isfinite(wait_fraction) else "–"
+    speed = rate(batches_per_s, "batches")
+    return f"ioscope: {speed} · waiting for data {waiting} of the time · {seconds(elapsed_s)}"
+
+
+def _head(report: IReport) -> Iterator[str]:
+    yield from wrap(report["headline"] or "No verdict.", WIDTH)
+    if report["ended"]:
+        yield from wrap(report["ended"], WIDTH)
+    if report["detail"]:
+        yield from wrap(report["detail"], WIDTH)
+    if not report["separated"] and report["wouldSeparate"]:
+        yield from wrap(f"Not told apart: {report['wouldSeparate']}", WIDTH)
+    numbers = [f"{figure['value']} {figure['label']}" for figure in report["figures"]]
+    if numbers:
+        yield ""
+        yield from _joined(numbers)
+
+
+def _joined(items: Sequence[str]) -> Iterator[str]:
+    """Items side by side; an item is never broken over two lines unless it is a line by itself."""
+    line = ""
+    for item in items:
+        joined = f"{line}  |  {item}" if line else item
+        if columns_of(joined) > WIDTH and line:
+            yield line
+            joined = item
+        line = joined
+    yield from wrap(line, WIDTH)
+
+
+def _where_time_went(report: IReport) -> Iterator[str]:
+    if not report["bars"]:
+        return
+    yield "Where the time went"
+    width = min(24, max(columns_of(bar["who"]) for bar in report["bars"]))
+    for bar in report["bars"]:
+        largest = sorted(bar["parts"], key=lambda part: -part["fraction"])
+        listed = ", ".join(
+            f"{part['label']} {part['text']}" for part in largest if part["fraction"] >= 0.01
+        )
+        start = f"  {_pad(fit(bar['who'], width), width)}  {_blocks(bar)}  "
+        yield from wrap(listed or "nothing recorded", WIDTH, start, " " * columns_of(start))
+    signs = [f"{_SIGNS[entry['name']]} {entry['label']}" for entry in report["legend"]]
+    yield from wrap("   ".join(signs), WIDTH, "  ", "  ")
+
+
+def _blocks(bar: IBar) -> str:
+    """The bar with exactly `_BAR` signs: each ends where its part ends, so the sum is right."""
+    signs, upto = "", 0.0
+    for part in bar["parts"]:
+        upto += part["fraction"]
+        signs += _SIGNS[part["name"]] * (round(min(1.0, upto) * _BAR) - len(signs))
+    return "[" + signs.ljust(_BAR) + "]"
+
+
+def _ceilings(report: IReport) -> Iterator[str]:
+    if not report["ceilings"]:
+        return
+    now = report["ceilingNow"]
+    yield "Ceilings: samples/s that each resource alone would allow" + (
+        f" ({now['text']})" if now else ""
+    )
+    width = min(24, max(columns_of(row["label"]) for row in report["ceilings"]))
+    for row in report["ceilings"]:
+        length = round(row["fraction"] * _BAR)
+        bar = ("█" if row["limiting"] else "░") * max(1, length)
+        label = _pad(fit(row["label"], width), width)
+        text = row["text"] + ("  limiting" if row["limiting"] else "")
+        yield fit(f"  {label}  {bar.ljust(_BAR)}  {text}", WIDTH)
+
+
+def _findings(report: IReport) -> Iterator[str]:
+    shown = report["findings"][:_FINDINGS]
+    if not shown:
+        return
+    yield "Findings: share of the time that removing the cause would free"
+    for number, finding in enumerate(shown, 1):
+        title = f"{finding['share']}, {finding['cost']}: {finding['title']}"
+        yield from wrap(title, WIDTH, f"  {number}. ", " " * 5)
+        for text in (finding["where"], *finding["evidence"]):
+            if text:
+                yield from wrap(text, WIDTH, "     - ", " " * 7)
+        if finding["advice"]:
+            yield from wrap(finding["advice"], WIDTH, "     → ", " " * 7)
+    if more := len(report["findings"]) - len(shown):
+        yield f"  and {more} more in {report['variable']}.diagnosis.findings"
+
+
+def _toggles(report: IReport) -> Iterator[str]:
+    if not report["toggles"]:
+        return
+    yield "To try"
+    ranked = sorted(report["toggles"], key=lambda one: (bool(one["refusal"]), not one["suggested"]))
+    for toggle in ranked:
+        mark = "-" if toggle["refusal"] else "*" if toggle["suggested"] else " "
+        text = f"does not apply: {toggle['refusal']}" if toggle["refusal"] else toggle["effect"]
+        cost = "" if toggle["refusal"] else f" Cost: {toggle['cost']}"
+        gain = f" Predicted: {toggle['predicted']}." if toggle["predicted"] else ""
+        line = f"{toggle['title']} ({toggle['name']}): {text}{cost}{gain}"
+        yield from wrap(line, WIDTH, f"  {mark} ", "    ")
+
+
+def _comparison(comparison: IComparison) -> Iterator[str]:
+    yield from wrap(f"{comparison['title']}: {comparison['headline']}", WIDTH)
+    for line in comparison["lines"]:
+        yield from wrap(line, WIDTH, "  ", "    ")
+    rows = [("", "samples/s", "CPU / sample", "first batch", "peak memory", "trials")]
+    for arm in comparison["arms"]:
+        name = fit(f"{arm['name']}  {arm['label']}", 30)
+        texts = (arm["throughput"], arm["cpu"], arm["firstBatch"], arm["memory"], str(arm["trials"]))
+        rows.append((name, *texts))
+    yield from _table(rows)
+    for note in comparison["notes"]:
+        yield from wrap(note, WIDTH, "  Note: ", "    ")
+    if comparison["code"]:
+        yield "  Code of the winner:"
+        for line in comparison["code"].split("\n"):
+            yield from wrap(line, WIDTH, "    ", "    ")
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(columns_of(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        cells = [_pad(row[0], widths[0])]
+        cells.extend(_pad(text, width, right=True) for text, width in zip(row[1:], widths[1:], strict=True))
+        yield fit("  " + "   ".join(cells), WIDTH).rstrip()
+
+
+def _pad(text: str, width: int, right: bool = False) -> str:
+    space = " " * max(0, width - columns_of(text))
+    return space + text if right else text + space
+
+
+def _foot(report: IReport) -> Iterator[str]:
+    yield from wrap(report["cost"], WIDTH)
+    for gap in report["notMeasured"]:
+        yield from wrap(f"{gap['what']}: {gap['reason']}", WIDTH, "Not measured: ", "  ")
+    if report["variable"]:
+        yield f"The profile is in{NBSP}{report['variable']}."

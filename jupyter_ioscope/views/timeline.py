@@ -1,0 +1,90 @@
+"""The timeline: a few curves over one time axis, each with the one number that sums it up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.units import bytes_text, nanoseconds, percent, seconds
+from jupyter_ioscope.views.quantities import Curve, batch_waits, curve, find, thinned
+from jupyter_ioscope.views.shapes import ITimeline, ITrack
+
+POINTS = 120  # a row is some 700 pixels wide; more points would not show
+
+
+class Row(NamedTuple):
+    """What a track shows. `full` is the value at the top of the row; None means its own peak."""
+
+    key: str
+    label: str
+    text: Callable[[float], str]
+    sum_up: str  # "median", "mean" or "peak": the value that is printed beside the row
+    full: float | None = None
+
+
+_NS_PER_S = 1e9
+ROWS = (
+    Row("wait", "batch wait", nanoseconds, "median"),
+    Row("cpu", "CPU", lambda ns_per_s: percent(ns_per_s / _NS_PER_S), "mean"),
+    Row("io_wait", "I/O wait", percent, "mean", 1.0),
+    Row("disk_read", "disk reads", lambda value: f"{bytes_text(value)}/s", "mean"),
+    Row("network", "network", lambda value: f"{bytes_text(value)}/s", "mean"),
+    Row("gpu", "GPU", percent, "mean", 1.0),
+    Row("memory", "memory", bytes_text, "peak"),
+    Row("gpu_memory", "GPU memory", bytes_text, "peak"),
+)
+
+
+def timeline(profile: Profile, points: int = POINTS) -> ITimeline:
+    """All rows that were recorded, thinned to `points` each; rows of several devices by number."""
+    tracks = [
+        _track(row, f"{row.key}-{i}" if i else row.key, label, values, profile, points)
+        for row in ROWS
+        for i, (label, values) in enumerate(curves(profile, row))
+    ]
+    return ITimeline(tracks=tracks, start=seconds(0), end=seconds(profile.wall_s))
+
+
+def curves(profile: Profile, row: Row) -> list[tuple[str, Curve]]:
+    """Label and readings of a row: none where nothing was recorded, several for several devices."""
+    if row.key == "wait":
+        found = [(row.label, batch_waits(profile))]
+    else:
+        series = find(profile, row.key)
+        numbered = len(series) > 1
+        found = [
+            (f"{row.label} {i}" if numbered else row.label, curve(one))
+            for i, one in enumerate(series)
+        ]
+    return [(label, one) for label, one in found if any(math.isfinite(v) for v in one.values)]
+
+
+def summed_up(row: Row, values: Curve) -> float:
+    """The one value that is printed beside a row."""
+    finite = sorted(value for value in values.values if math.isfinite(value))
+    if row.sum_up == "median":
+        return finite[len(finite) // 2]
+    return finite[-1] if row.sum_up == "peak" else sum(finite) / len(finite)
+
+
+def _track(
+    row: Row, key: str, label: str, values: Curve, profile: Profile, points: int
+) -> ITrack:
+    drawn = thinned(values, points)
+    peak = max(value for value in values.values if math.isfinite(value))
+    full = row.full or peak or 1.0
+    span = profile.wall_ns or 1
+    return ITrack(
+        key=key,
+        label=label,
+        value=row.text(summed_up(row, values)),
+        x=[_within((t - profile.start_ns) / span) for t in drawn.time_ns],
+        y=[_within(value / full) for value in drawn.values],
+        title=f"{label}: {row.sum_up} {row.text(summed_up(row, values))}, peak {row.text(peak)}",
+    )
+
+
+def _within(fraction: float) -> float:
+    return round(min(1.0, max(0.0, fraction)), 4) if math.isfinite(fraction) else 0.0
