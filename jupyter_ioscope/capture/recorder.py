@@ -11,6 +11,7 @@ import os
 import threading
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -75,6 +76,7 @@ class Recorder:
         self.worker_pids: dict[int, int] = {}
         self._numbers: dict[int, tuple[weakref.ref[Any], int]] = {}  # by id(loader)
         self.snapshots: list[Any] = []  # copies of the loaders, without their iterators
+        self._native_ids: dict[int, int] = {}
         self._max_batches = max_batches
         self._on_limit = on_limit
         self._lock = threading.Lock()
@@ -123,7 +125,7 @@ class Recorder:
             row = self.rows[epoch.last_row]
             if row[_STEP_END] < 0:
                 row[_STEP_END] = now_ns
-                if row[_THREAD] == threading.get_native_id():
+                if row[_THREAD] == threading.get_ident():
                     row[_STEP_CPU] = cpu_ns - row[_END_CPU]
         elif not epoch.iter_end_ns:
             epoch.iter_end_ns = now_ns
@@ -141,6 +143,9 @@ class Recorder:
         now_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
         if waited_ns is not None:
             now_ns = epoch.batch_start_ns + waited_ns
+        thread = threading.get_ident()
+        if thread not in self._native_ids:
+            self._native_ids[thread] = threading.get_native_id()
         epoch.last_row = len(self.rows)
         epoch.tasks += 1
         self.rows.append(
@@ -156,7 +161,7 @@ class Recorder:
                 worker,
                 task,
                 cpu_ns,
-                threading.get_native_id(),
+                thread,
             ]
         )
         if self._max_batches is not None and len(self.rows) >= self._max_batches:
@@ -166,10 +171,8 @@ class Recorder:
 
     def consumer_tid(self) -> int | None:
         """Native id of the thread that received most batches; None without batches."""
-        counts: dict[int, int] = {}
-        for row in self.rows:
-            counts[row[_THREAD]] = counts.get(row[_THREAD], 0) + 1
-        return max(counts, key=lambda tid: counts[tid]) if counts else None
+        counts = Counter(row[_THREAD] for row in self.rows)
+        return self._native_ids.get(counts.most_common(1)[0][0]) if counts else None
 
     def epoch_ends(self, epoch: OpenEpoch) -> None:
         epoch.end_ns = time.monotonic_ns()

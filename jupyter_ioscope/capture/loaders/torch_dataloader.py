@@ -24,7 +24,7 @@ from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, watched_fetchers
 from jupyter_ioscope.capture.loaders._torch_worker import RecordedWorkerLoop, samples_in
 from jupyter_ioscope.capture.patching import Patches
 from jupyter_ioscope.capture.recorder import OpenEpoch, Recorder
-from jupyter_ioscope.capture.records import SizeOfBatch, fetch_between, usage
+from jupyter_ioscope.capture.records import SizeOfBatch, Usage, fetch_between, usage
 from jupyter_ioscope.model.profile import Gap
 from jupyter_ioscope.model.records import LoaderInfo
 
@@ -161,30 +161,29 @@ class _Hooks:
         self._adopt(iterator, epoch)
         return epoch
 
-    def next_begins(self, iterator: Any) -> OpenEpoch:
-        epoch = self.epoch_of(iterator)
-        self.recorder.wait_begins(epoch)
-        return epoch
-
-    def next_ends(self, epoch: OpenEpoch, iterator: Any, data: Any, tasks_before: Any) -> None:
-        samples = _samples_of(iterator, data)
-        if getattr(iterator, "_num_workers", 0) == 0:
-            self._own_fetch(epoch, samples, data)
-            task = epoch.tasks
+    def next_ends(self, epoch: OpenEpoch, iterator: Any, caller: Any, tasks_before: Any) -> None:
+        if iterator._num_workers == 0:
+            taken, end, task = MARKS.take(), usage(), epoch.tasks
+            data = caller.f_locals.get("data")
+            samples = _samples_of(iterator, data)
+            if taken is not None:
+                self._own_fetch(epoch, samples, data, taken, end)
         else:
             task = _task_returned(iterator, tasks_before)
+            # Workers count their samples themselves; only silent ones need a look at the batch.
+            silent = self.recorder.loaders[epoch.loader].workers_before_profile
+            samples = _samples_of(iterator, caller.f_locals.get("data")) if silent else -1
         self.recorder.wait_ends(epoch, samples, -1, task)
 
-    def _own_fetch(self, epoch: OpenEpoch, samples: int, data: Any) -> None:
+    def _own_fetch(
+        self, epoch: OpenEpoch, samples: int, data: Any, taken: tuple[Usage, int], end: Usage
+    ) -> None:
         """With no workers the consumer fetched for itself: record that as a fetch."""
-        taken = MARKS.take()
-        if taken is None:
-            return
         start, collate_start_ns = taken
         self.recorder.fetches.append(
             fetch_between(
                 start,
-                usage(),
+                end,
                 collate_start_ns,
                 worker=-1,
                 pid=self.recorder.pid,
@@ -252,32 +251,34 @@ def _samples_of(iterator: Any, data: Any) -> int:
 def _recorded_function(base: type, code: Any, hooks: _Hooks) -> type:
     """`record_function` that also marks the wait when a loader's `__next__` enters it."""
 
+    recorder = hooks.recorder
+
     class RecordedFunction(base):  # type: ignore[misc]
-        _ioscope_epoch: OpenEpoch | None = None
-        _ioscope_tasks: Any = None
+        _ioscope: tuple[OpenEpoch, Any, Any] | None = None
 
         def __enter__(self) -> Any:
             caller = sys._getframe(1)
-            if caller.f_code is code and hooks.recorder.recording_here():
+            if caller.f_code is code and recorder.recording_here():
                 try:
                     iterator = caller.f_locals["self"]
-                    self._ioscope_epoch = hooks.next_begins(iterator)
-                    self._ioscope_tasks = _tasks_waiting(iterator)
+                    epoch = hooks.epoch_of(iterator)
+                    self._ioscope = epoch, iterator, _tasks_waiting(iterator)
+                    recorder.wait_begins(epoch)
                 except Exception as error:
-                    hooks.recorder.broke(error)
+                    recorder.broke(error)
             return super().__enter__()
 
         def __exit__(self, kind: Any, value: Any, trace: Any) -> Any:
-            epoch = self._ioscope_epoch
-            if epoch is not None and hooks.recorder.recording_here():
+            if self._ioscope is not None and recorder.recording_here():
+                epoch, iterator, tasks = self._ioscope
+                self._ioscope = None
                 try:
                     if kind is None:
-                        names = sys._getframe(1).f_locals
-                        hooks.next_ends(epoch, names["self"], names.get("data"), self._ioscope_tasks)
+                        hooks.next_ends(epoch, iterator, sys._getframe(1), tasks)
                     elif issubclass(kind, StopIteration):
-                        hooks.recorder.epoch_ends(epoch)
+                        recorder.epoch_ends(epoch)
                 except Exception as error:
-                    hooks.recorder.broke(error)
+                    recorder.broke(error)
             return super().__exit__(kind, value, trace)
 
     RecordedFunction.__name__ = base.__name__

@@ -1,0 +1,102 @@
+"""Puts a report on the screen and answers its buttons.
+
+Trials run in a thread of their own and their children, so the kernel stays free meanwhile; the
+callbacks of the page only start that thread or set its cancel flag.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from jupyter_ioscope.errors import IoscopeError, TrialError
+from jupyter_ioscope.views.payload import comparison_payload, progress_payload
+
+if TYPE_CHECKING:
+    from jupyter_ioscope.api import Recording
+    from jupyter_ioscope.trials.compare import Progress
+
+log = logging.getLogger("ioscope")
+
+
+def in_kernel() -> bool:
+    """Whether output goes to a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return hasattr(shell, "kernel")
+
+
+def show(recording: Recording) -> None:
+    """Draw the report where a notebook can, print it elsewhere."""
+    if not in_kernel():
+        print(recording)
+        return
+    from IPython.display import display
+
+    display(ReportOnScreen(recording).bundle(), raw=True)
+
+
+class ReportOnScreen:
+    """One report that was shown, and the comparisons started from it, one at a time."""
+
+    def __init__(self, recording: Recording) -> None:
+        from jupyter_ioscope.views.widget import ReportChannel
+
+        self._recording = recording
+        self.report_id = uuid.uuid4().hex
+        self._cancel = threading.Event()
+        self._running = threading.Lock()
+        self._channel = ReportChannel(self.report_id)
+        self._channel.on_command(self.command)
+
+    def bundle(self) -> dict[str, Any]:
+        """What `display(..., raw=True)` gets."""
+        return self._channel.bundle(self._recording)
+
+    def command(self, command: Mapping[str, Any]) -> None:
+        """A button was pressed. Short, and right on any thread."""
+        if command["cmd"] == "cancel":
+            self._cancel.set()
+            self._say("cancelling", "Cancelling …", -1.0)
+        elif command["cmd"] == "run_ab":
+            self._start(tuple(command["toggles"]))
+
+    def _start(self, toggles: tuple[str, ...]) -> None:
+        if not self._running.acquire(blocking=False):
+            return  # the button is disabled while one runs; a second click changes nothing
+        self._cancel = threading.Event()
+        self._say("running", "Preparing the trials …", -1.0)
+        threading.Thread(
+            target=self._run, args=(toggles, self._cancel), name="ioscope-ab", daemon=True
+        ).start()
+
+    def _run(self, toggles: tuple[str, ...], cancel: threading.Event) -> None:
+        try:
+            comparison = self._recording.compare(
+                toggles, on_progress=self._progress, cancel=cancel
+            )
+        except TrialError as error:
+            self._say("cancelled" if cancel.is_set() else "failed", str(error), 1.0)
+        except IoscopeError as error:
+            self._say("failed", str(error), 1.0)
+        except Exception as error:
+            log.warning("ioscope: a comparison failed", exc_info=True)
+            self._say("failed", f"{type(error).__name__}: {error}", 1.0)
+        else:
+            self._channel.comparisons(
+                [dict(comparison_payload(item)) for item in self._recording.comparisons]
+            )
+            self._say("cancelled" if comparison.cancelled else "done", "", 1.0)
+        finally:
+            self._running.release()
+
+    def _progress(self, progress: Progress) -> None:
+        if not self._cancel.is_set():
+            self._say("running", progress.text, progress.fraction)
+
+    def _say(self, state: str, text: str, fraction: float) -> None:
+        self._channel.progress(dict(progress_payload(state, text, fraction)))

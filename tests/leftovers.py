@@ -1,0 +1,94 @@
+"""What a process has now, to compare with what it has later: nothing may be left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def children(pid: int | None = None) -> set[int]:
+    """All processes below `pid` (this one), without zombies."""
+    found: set[int] = set()
+    todo = [pid or os.getpid()]
+    while todo:
+        for task in Path("/proc", str(todo.pop()), "task").glob("*/children"):
+            try:
+                below = [int(word) for word in task.read_text().split()]
+            except OSError:
+                continue
+            found.update(below)
+            todo.extend(below)
+    return {child for child in found if _alive(child)}
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (OSError, IndexError):
+        return False
+
+
+def _temporary() -> set[str]:
+    folder = Path(tempfile.gettempdir())
+    return {path.name for path in folder.iterdir() if path.name.startswith(("ioscope", ".ioscope"))}
+
+
+def _shared_memory() -> set[str]:
+    folder = Path("/dev/shm")
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+def _threads() -> set[str]:
+    return {thread.name for thread in threading.enumerate()}
+
+
+def _descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def now() -> dict[str, object]:
+    """Children, threads by name, temporary files, shared memory, number of descriptors."""
+    gc.collect()
+    return {
+        "children": children(),
+        "threads": _threads(),
+        "temporary files": _temporary(),
+        "shared memory": _shared_memory(),
+        "descriptors": _descriptors(),
+    }
+
+
+@contextmanager
+def nothing_left_behind(patience_s: float = 5.0) -> Iterator[None]:
+    """Fails when the block leaves a process, thread, file or descriptor.
+
+    The sampler's helper is meant to stay for the life of a kernel: start it before the block.
+    """
+    before = now()
+    yield
+    deadline_s = time.monotonic() + patience_s
+    while True:
+        left = _more(before, now())
+        if not left:
+            return
+        if time.monotonic() > deadline_s:
+            raise AssertionError(f"left behind: {left}")
+        time.sleep(0.05)
+
+
+def _more(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
+    left: dict[str, object] = {}
+    for what, value in after.items():
+        old = before[what]
+        if isinstance(value, set) and isinstance(old, set):
+            if value - old:
+                left[what] = value - old
+        elif isinstance(value, int) and isinstance(old, int) and value > old:
+            left[what] = value - old
+    return left
