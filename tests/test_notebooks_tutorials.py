@@ -1,0 +1,57 @@
+"""Tutorials are saved without outputs, show something in the terminal, and check themselves."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
+TUTORIALS = sorted(NOTEBOOKS.glob("*.ipynb"))
+
+
+def read(path: Path) -> dict[str, Any]:
+    notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return notebook
+
+
+def code_cells(path: Path) -> list[dict[str, Any]]:
+    return [cell for cell in read(path)["cells"] if cell["cell_type"] == "code"]
+
+
+def sources(path: Path) -> list[str]:
+    return ["".join(cell["source"]) for cell in code_cells(path)]
+
+
+def test_there_is_a_first_tutorial() -> None:
+    assert NOTEBOOKS / "01_first_profile.ipynb" in TUTORIALS
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_it_is_saved_without_outputs_for_the_standard_kernel(path: Path) -> None:
+    assert all(cell["outputs"] == [] for cell in code_cells(path))
+    assert all(cell["execution_count"] is None for cell in code_cells(path))
+    assert read(path)["metadata"]["kernelspec"]["name"] == "python3"
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_it_loads_the_extension_profiles_a_cell_and_asserts_what_it_says(path: Path) -> None:
+    texts = sources(path)
+    assert any(text.startswith("%load_ext ioscope") for text in texts)
+    assert any(text.startswith("%%ioscope") for text in texts)
+    asserts = sum(
+        isinstance(node, ast.Assert)
+        for text in texts
+        for node in ast.walk(ast.parse(re.sub(r"(?m)^%.*$", "", text)))
+    )
+    assert asserts >= 5
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_the_terminal_has_something_to_show(path: Path) -> None:
+    tagged = [cell for cell in code_cells(path) if "demo" in cell["metadata"].get("tags", [])]
+    assert len(tagged) >= 2  # the report and a comparison
