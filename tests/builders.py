@@ -246,9 +246,9 @@ def _series(world: World, end_ns: int) -> Mapping[str, Series]:
     memory = tuple(4e8 + 2e8 * max(1, world.workers) for _ in times)
     return MappingProxyType(
         {
-            "memory": Series("memory", "bytes", "gauge", "tree", times, memory),
-            "disk_read": Series("disk_read", "bytes", "cumulative", "tree", times, read),
-            "cpu": Series("cpu", "ns", "cumulative", "tree", times, cpu),
+            "memory_pss": Series("memory_pss", "bytes", "gauge", "tree", times, memory),
+            "disk_read_bytes": Series("disk_read_bytes", "bytes", "cumulative", "tree", times, read),
+            "cpu_ns": Series("cpu_ns", "ns", "cumulative", "tree", times, cpu),
         }
     )
 

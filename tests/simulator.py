@@ -201,7 +201,7 @@ class World:
         received: list[int] = []
         now_ns = iter_end_ns
         for k in range(self.batches):
-            worker, task = k % self.workers, k // self.workers
+            worker, task = k % self.workers, k
             asked_ns = received[k - credits] if k >= credits else iter_end_ns
             pid = pids[worker]
             row = self.fetch(self.main[pid], max(free_ns[worker], asked_ns), worker, pid, task)
