@@ -33,7 +33,7 @@ export function svg(tag: string, attributes: Record<string, string | number>): S
 /** A titled block of the report. */
 export function section(title: string, className: string): HTMLElement {
   const element = make('section', `ioscope-section ${className}`);
-  put(element, make('h2', '', title));
+  put(element, make('h3', '', title));
   element.setAttribute('aria-label', title);
   return element;
 }

@@ -1,0 +1,71 @@
+import { Notification } from '@jupyterlab/apputils';
+import { NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
+import type { Kernel } from '@jupyterlab/services';
+import { KernelLink } from './kernel_link';
+import { IContext, RANK, ReportRenderer } from './mime';
+import { MIME } from './payload';
+
+const MAGIC = '%%ioscope';
+const NOT_INSTALLED =
+  'ioscope is not installed where this kernel runs: %pip install jupyter-ioscope, then try again.';
+
+/** Draw this notebook's reports with what only a notebook has: its cells and its kernel. */
+export function addRenderer(panel: NotebookPanel): void {
+  const context: IContext = {
+    host: renderer => ({ insertCode: code => insertBelow(panel, renderer, code) }),
+    connect: (reportId, view) => new KernelLink(panel.sessionContext, reportId, view)
+  };
+  const factory = {
+    safe: true,
+    mimeTypes: [MIME],
+    createRenderer: () => new ReportRenderer(context)
+  };
+  // The bundle also carries an anywidget (rank -10). Ours comes first: it needs no saved widget
+  // state, and reaches the same kernel through a comm of its own.
+  panel.content.rendermime.addFactory(factory, RANK - 1);
+}
+
+function insertBelow(panel: NotebookPanel, renderer: ReportRenderer, code: string): void {
+  const notebook = panel.content;
+  const index = notebook.widgets.findIndex(cell => cell.node.contains(renderer.node));
+  if (index >= 0) {
+    notebook.activeCellIndex = index;
+  }
+  NotebookActions.insertBelow(notebook);
+  notebook.activeCell?.model.sharedModel.setSource(code);
+}
+
+/** Put the magic on the active cell, load it into the kernel if need be, and run the cell. */
+export async function profileActiveCell(panel: NotebookPanel): Promise<void> {
+  const cell = panel.content.activeCell;
+  if (!cell || cell.model.type !== 'code') {
+    return;
+  }
+  await panel.sessionContext.ready;
+  const kernel = panel.sessionContext.session?.kernel;
+  if (!kernel) {
+    Notification.warning('This notebook has no kernel: choose one, then profile the cell.');
+    return;
+  }
+  if (!(await loadMagic(kernel))) {
+    Notification.error(NOT_INSTALLED, { autoClose: false });
+    return;
+  }
+  cell.model.sharedModel.setSource(withMagic(cell.model.sharedModel.getSource()));
+  panel.content.activeCellIndex = panel.content.widgets.indexOf(cell);
+  await NotebookActions.run(panel.content, panel.sessionContext);
+}
+
+/** Loading it again does nothing, so nobody has to ask whether it is loaded. */
+async function loadMagic(kernel: Kernel.IKernelConnection): Promise<boolean> {
+  const code = "get_ipython().run_line_magic('load_ext', 'ioscope')";
+  const request = { code, silent: true, store_history: false, stop_on_error: false };
+  const reply = await kernel.requestExecute(request).done;
+  return reply.content.status === 'ok';
+}
+
+/** `source` under the magic; a cell that has it already stays as it is. */
+export function withMagic(source: string): string {
+  const first = source.trimStart().split('\n', 1)[0].trim().split(/\s/, 1)[0];
+  return first === MAGIC ? source : `${MAGIC}\n${source}`;
+}

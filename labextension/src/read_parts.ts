@@ -1,0 +1,147 @@
+/** Readers of the parts of a report, one for each interface of `payload.ts`. */
+
+import { Damaged, Fields, flag, list, number, numbers, text, texts } from './json';
+import type {
+  IArmRow,
+  IBar,
+  ICeiling,
+  IComparison,
+  IFigure,
+  IFinding,
+  IFlame,
+  IPart,
+  IProgress,
+  IToggle,
+  ITrack
+} from './payload';
+
+export function readFigure(from: Fields): IFigure {
+  return { value: text(from, 'value'), label: text(from, 'label'), title: text(from, 'title') };
+}
+
+export function readBar(from: Fields): IBar {
+  return { who: text(from, 'who'), title: text(from, 'title'), parts: list(from, 'parts', readPart) };
+}
+
+function readPart(from: Fields): IPart {
+  return {
+    name: text(from, 'name'),
+    label: text(from, 'label'),
+    fraction: number(from, 'fraction'),
+    text: text(from, 'text')
+  };
+}
+
+export function readCeiling(from: Fields): ICeiling {
+  return {
+    label: text(from, 'label'),
+    fraction: number(from, 'fraction'),
+    text: text(from, 'text'),
+    how: text(from, 'how'),
+    limiting: flag(from, 'limiting')
+  };
+}
+
+export function readFinding(from: Fields): IFinding {
+  return {
+    cause: text(from, 'cause'),
+    title: text(from, 'title'),
+    share: text(from, 'share'),
+    cost: text(from, 'cost'),
+    evidence: texts(from, 'evidence'),
+    advice: text(from, 'advice'),
+    where: text(from, 'where')
+  };
+}
+
+export function readToggle(from: Fields): IToggle {
+  return {
+    name: text(from, 'name'),
+    title: text(from, 'title'),
+    effect: text(from, 'effect'),
+    cost: text(from, 'cost'),
+    refusal: text(from, 'refusal'),
+    suggested: flag(from, 'suggested'),
+    predicted: text(from, 'predicted'),
+    code: text(from, 'code')
+  };
+}
+
+export function readTrack(from: Fields): ITrack {
+  const track = {
+    key: text(from, 'key'),
+    label: text(from, 'label'),
+    value: text(from, 'value'),
+    x: numbers(from, 'x'),
+    y: numbers(from, 'y'),
+    title: text(from, 'title')
+  };
+  sameLength(track.key, track.x, track.y);
+  return track;
+}
+
+export function readFlame(from: Fields): IFlame {
+  const flame = {
+    key: text(from, 'key'),
+    label: text(from, 'label'),
+    samples: number(from, 'samples'),
+    names: texts(from, 'names'),
+    details: texts(from, 'details'),
+    kinds: numbers(from, 'kinds'),
+    name: numbers(from, 'name'),
+    depth: numbers(from, 'depth'),
+    x0: numbers(from, 'x0'),
+    x1: numbers(from, 'x1')
+  };
+  sameLength(flame.key, flame.name, flame.depth, flame.x0, flame.x1);
+  sameLength(flame.key, flame.names, flame.details, flame.kinds);
+  return flame;
+}
+
+function sameLength(what: string, ...columns: unknown[][]): void {
+  if (columns.some(column => column.length !== columns[0].length)) {
+    throw new Damaged(`the columns of ${what} differ in length`);
+  }
+}
+
+const VERDICTS: readonly string[] = ['faster', 'slower', 'same', 'undecided'];
+
+export function readComparison(from: Fields): IComparison {
+  const verdict = text(from, 'verdict');
+  return {
+    verdict: (VERDICTS.includes(verdict) ? verdict : 'undecided') as IComparison['verdict'],
+    title: text(from, 'title'),
+    headline: text(from, 'headline'),
+    lines: texts(from, 'lines'),
+    arms: list(from, 'arms', readArm),
+    dots: list(from, 'dots', dot => ({ arm: text(dot, 'arm'), x: number(dot, 'x') })),
+    ticks: list(from, 'ticks', tick => ({ x: number(tick, 'x'), text: text(tick, 'text') })),
+    code: text(from, 'code'),
+    notes: texts(from, 'notes')
+  };
+}
+
+function readArm(from: Fields): IArmRow {
+  return {
+    name: text(from, 'name'),
+    label: text(from, 'label'),
+    throughput: text(from, 'throughput'),
+    cpu: text(from, 'cpu'),
+    firstBatch: text(from, 'firstBatch'),
+    memory: text(from, 'memory'),
+    trials: number(from, 'trials')
+  };
+}
+
+const STATES: readonly string[] = ['idle', 'running', 'cancelling', 'done', 'cancelled', 'failed'];
+
+/** Whatever arrives: a progress that cannot be read is shown as none. */
+export function readProgress(value: unknown): IProgress {
+  const from = (typeof value === 'object' && value !== null ? value : {}) as Fields;
+  const state = typeof from.state === 'string' && STATES.includes(from.state) ? from.state : 'idle';
+  return {
+    state: state as IProgress['state'],
+    text: typeof from.text === 'string' ? from.text : '',
+    fraction: typeof from.fraction === 'number' ? from.fraction : -1
+  };
+}

@@ -1,0 +1,169 @@
+/** Draws a report into an element. Knows nothing of Jupyter: every host uses this one. */
+
+import { Disposable, Disposables } from './disposables';
+import { make, put } from './dom';
+import { IHost, ILink, NO_KERNEL } from './host';
+import type { Command, IComparison, IProgress, IReport } from './payload';
+import { readComparisons, readProgress, readReport } from './read';
+import { bars } from './sections/bars';
+import { ceilings } from './sections/ceilings';
+import { comparison } from './sections/comparison';
+import { findings } from './sections/findings';
+import { flames } from './sections/flames';
+import { head } from './sections/head';
+import { notes } from './sections/notes';
+import { timeline } from './sections/timeline';
+import { Toggles } from './sections/toggles';
+
+export interface IReportView extends Disposable {
+  /** Draw another payload; ticks, the flame tab and what is running stay. */
+  show(payload: unknown): void;
+  setLink(link: ILink): void;
+  setProgress(progress: unknown): void;
+  setComparisons(comparisons: unknown): void;
+}
+
+export function renderReport(el: HTMLElement, payload: unknown, host: IHost = {}): IReportView {
+  const view = new ReportView(el, host);
+  view.show(payload);
+  return view;
+}
+
+class ReportView implements IReportView {
+  constructor(
+    el: HTMLElement,
+    private readonly host: IHost
+  ) {
+    this.root = make('div', 'ioscope-report');
+    // keys pressed in the report are the report's, not shortcuts of the notebook around it
+    this.root.dataset.lmSuppressShortcuts = 'true';
+    el.append(this.root);
+  }
+
+  show(payload: unknown): void {
+    const base = withoutComparisons(payload);
+    if (base && base === this.base) {
+      this.setComparisons((payload as IReport).comparisons);
+      return;
+    }
+    this.base = base;
+    this.clear();
+    try {
+      this.draw(payload);
+    } catch (error) {
+      console.error('ioscope: the report could not be drawn', error);
+      this.base = '';
+      this.clear();
+      this.fail('This ioscope report could not be drawn; the browser console says why.', '');
+    }
+  }
+
+  setLink(link: ILink): void {
+    this.link = link;
+    this.toggles?.setLink(link);
+  }
+
+  setProgress(progress: unknown): void {
+    this.progress = readProgress(progress);
+    this.toggles?.setProgress(this.progress);
+  }
+
+  setComparisons(comparisons: unknown): void {
+    const read = readComparisons(comparisons);
+    if (read) {
+      this.showComparisons(read);
+    }
+  }
+
+  dispose(): void {
+    this.clear();
+    this.root.remove();
+  }
+
+  private draw(payload: unknown): void {
+    const { report, parts, problem, headline } = readReport(payload);
+    if (!report) {
+      this.fail(problem, headline);
+      return;
+    }
+    const { life, memory } = this;
+    const below = [timeline(report, life), flames(report, memory, life), notes(report, parts)];
+    const above = [head(report), bars(report, life), this.fixes(report), findings(report)];
+    put(this.root, ...present(above), this.results, ...present(below));
+    this.showComparisons(report.comparisons);
+  }
+
+  /** Ceilings beside the fixes that could lift them. */
+  private fixes(report: IReport): HTMLElement | null {
+    const left = ceilings(report);
+    if (report.toggles.length) {
+      memorise(this.memory, report);
+      const send = (command: Command) => this.link.send?.(command);
+      const host = { send, insertCode: this.host.insertCode };
+      this.toggles = new Toggles(report, this.memory.ticked!, host, this.life);
+      this.toggles.setLink(this.link);
+      this.toggles.setProgress(this.progress);
+    }
+    const both = present([left, this.toggles?.element ?? null]);
+    return both.length ? put(make('div', 'ioscope-beside'), ...both) : null;
+  }
+
+  /** The newest result first. */
+  private showComparisons(all: IComparison[]): void {
+    this.resultsLife.dispose();
+    const newestFirst = [...all].reverse();
+    this.results.replaceChildren(
+      ...newestFirst.map(result => comparison(result, this.host, this.resultsLife))
+    );
+  }
+
+  private fail(problem: string, headline: string): void {
+    const element = make('div', 'ioscope-section');
+    if (headline) {
+      put(element, make('h2', 'ioscope-headline', headline));
+    }
+    const words = make('p', 'ioscope-error', problem);
+    words.setAttribute('role', 'alert');
+    put(this.root, put(element, words));
+  }
+
+  private clear(): void {
+    this.resultsLife.dispose();
+    this.life.dispose();
+    this.toggles = null;
+    this.results.replaceChildren();
+    this.root.replaceChildren();
+  }
+
+  private readonly root: HTMLElement;
+  private readonly results = make('div', 'ioscope-results');
+  private readonly life = new Disposables();
+  private readonly resultsLife = new Disposables();
+  private readonly memory: IMemory = { ticked: null, flame: '' };
+  private base = '';
+  private toggles: Toggles | null = null;
+  private link: ILink = NO_KERNEL;
+  private progress: IProgress = readProgress(null);
+}
+
+interface IMemory {
+  ticked: Set<string> | null;
+  flame: string;
+}
+
+/** At first the best suggestion is ticked, one only: one change at a time can be told apart. */
+function memorise(memory: IMemory, report: IReport): void {
+  const first = report.toggles.find(toggle => toggle.suggested && !toggle.refusal);
+  memory.ticked ??= new Set(first ? [first.name] : []);
+}
+
+/** What is drawn once: a report that only gained a comparison is not drawn again under the reader. */
+function withoutComparisons(payload: unknown): string {
+  return typeof payload === 'object' && payload !== null
+    ? JSON.stringify({ ...payload, comparisons: [] })
+    : '';
+}
+
+function present(elements: (HTMLElement | null)[]): HTMLElement[] {
+  return elements.filter((element): element is HTMLElement => element !== null);
+}

@@ -1,0 +1,41 @@
+import { folded, make, put, section } from '../dom';
+import type { IFinding, IReport } from '../payload';
+
+/** Causes in the order of what removing each would gain, with their evidence folded away. */
+export function findings(report: IReport): HTMLElement | null {
+  if (!report.findings.length) {
+    return null;
+  }
+  const element = section('What holds it back', 'ioscope-findings');
+  const items = make('ol');
+  put(items, ...report.findings.map(finding));
+  return put(element, items);
+}
+
+function finding(one: IFinding): HTMLElement {
+  const element = make('li');
+  const top = make('div', 'ioscope-finding-top');
+  put(top, make('span', 'ioscope-finding-title', one.title), gain(one));
+  put(element, top);
+  if (one.advice) {
+    put(element, make('p', '', one.advice));
+  }
+  const evidence = make('ul');
+  put(evidence, ...one.evidence.map(line => make('li', '', line)));
+  if (one.where) {
+    put(evidence, put(make('li', '', 'Where: '), make('code', '', one.where)));
+  }
+  if (evidence.childElementCount) {
+    put(element, folded('Evidence', evidence));
+  }
+  return element;
+}
+
+function gain(one: IFinding): HTMLElement {
+  const element = make('span', 'ioscope-gain');
+  put(element, make('b', '', one.share));
+  if (one.cost) {
+    put(element, ` · ${one.cost}`);
+  }
+  return element;
+}

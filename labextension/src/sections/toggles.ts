@@ -1,0 +1,129 @@
+import type { Disposables } from '../disposables';
+import { button, folded, freshId, make, put, section } from '../dom';
+import type { ILink } from '../host';
+import type { Command, IProgress, IReport, IToggle } from '../payload';
+import { ProgressLine } from './progress';
+
+export interface ITogglesHost {
+  send(command: Command): void;
+  insertCode?: (code: string) => void;
+}
+
+/** "Try it": fixes to tick, and the buttons that try them on the user's own loader. */
+export class Toggles {
+  readonly element: HTMLElement;
+
+  /** `ticked` is kept by the caller, so that ticks outlive a redraw. */
+  constructor(
+    report: IReport,
+    private readonly ticked: Set<string>,
+    private readonly host: ITogglesHost,
+    life: Disposables
+  ) {
+    this.element = section('Try it', 'ioscope-toggles');
+    this.offered = report.toggles.filter(toggle => !toggle.refusal);
+    const refused = report.toggles.filter(toggle => toggle.refusal);
+    put(this.element, ...this.offered.map(toggle => this.row(toggle, life)));
+    put(this.element, this.actions(life), this.progress.element, this.note);
+    if (refused.length) {
+      const rows = refused.map(toggle => this.row(toggle, life));
+      const list = folded(`${refused.length} more that do not apply here`, ...rows);
+      list.open = !this.offered.length;
+      put(this.element, list);
+    }
+    this.note.setAttribute('role', 'status');
+  }
+
+  setLink(link: ILink): void {
+    this.link = link;
+    this.refresh();
+  }
+
+  setProgress(progress: IProgress): void {
+    this.state = progress.state;
+    this.progress.show(progress);
+    this.refresh();
+  }
+
+  private row(toggle: IToggle, life: Disposables): HTMLElement {
+    const element = make('div', 'ioscope-toggle');
+    const box = make('input');
+    box.type = 'checkbox';
+    box.id = freshId('toggle');
+    box.disabled = Boolean(toggle.refusal);
+    box.checked = !toggle.refusal && this.ticked.has(toggle.name);
+    box.dataset.toggle = toggle.name;
+    life.listen(box, 'change', () => {
+      this.ticked[box.checked ? 'add' : 'delete'](toggle.name);
+      this.refresh();
+    });
+    const words = make('div', 'ioscope-toggle-words');
+    const name = make('label', '', toggle.title);
+    name.htmlFor = box.id;
+    put(words, name, ...this.small(toggle, box));
+    element.classList.toggle('ioscope-refused', Boolean(toggle.refusal));
+    return put(element, box, words, make('span', 'ioscope-predicted', toggle.predicted));
+  }
+
+  private small(toggle: IToggle, box: HTMLElement): Element[] {
+    const lines: HTMLElement[] = toggle.refusal
+      ? [make('p', 'ioscope-refusal', toggle.refusal)]
+      : [toggle.effect, toggle.cost].filter(Boolean).map(text => make('p', '', text));
+    for (const line of lines) {
+      line.id = freshId('words');
+    }
+    box.setAttribute('aria-describedby', lines.map(line => line.id).join(' '));
+    if (toggle.suggested && !toggle.refusal) {
+      lines.unshift(make('span', 'ioscope-badge', 'suggested'));
+    }
+    return lines;
+  }
+
+  private actions(life: Disposables): HTMLElement {
+    const element = make('div', 'ioscope-actions');
+    life.listen(this.run, 'click', () => {
+      this.setProgress({ state: 'running', text: 'Starting …', fraction: -1 });
+      this.host.send({ cmd: 'run_ab', toggles: this.chosen().map(toggle => toggle.name) });
+    });
+    life.listen(this.cancel, 'click', () => {
+      this.setProgress({ state: 'cancelling', text: 'Cancelling …', fraction: -1 });
+      this.host.send({ cmd: 'cancel' });
+    });
+    put(element, this.run, this.cancel);
+    if (this.host.insertCode && this.offered.some(toggle => toggle.code)) {
+      life.listen(this.insert, 'click', () => this.host.insertCode?.(this.code()));
+      put(element, this.insert);
+    }
+    return element;
+  }
+
+  private chosen(): IToggle[] {
+    return this.offered.filter(toggle => this.ticked.has(toggle.name));
+  }
+
+  private code(): string {
+    const parts = this.chosen().filter(toggle => toggle.code);
+    return parts.map(toggle => `# ${toggle.title}\n${toggle.code}`).join('\n\n');
+  }
+
+  private refresh(): void {
+    const live = this.link?.state === 'live';
+    const busy = this.state === 'running' || this.state === 'cancelling';
+    const chosen = this.chosen();
+    this.run.disabled = !live || busy || !chosen.length;
+    this.cancel.hidden = !busy;
+    this.cancel.disabled = !live || this.state === 'cancelling';
+    this.insert.disabled = !chosen.some(toggle => toggle.code);
+    this.note.textContent = live ? '' : (this.link?.note ?? '');
+    this.run.title = live && !busy && !chosen.length ? 'Tick at least one fix first' : '';
+  }
+
+  private readonly offered: IToggle[];
+  private readonly run = button('Run A/B', 'ioscope-primary');
+  private readonly cancel = button('Cancel');
+  private readonly insert = button('Insert code');
+  private readonly progress = new ProgressLine();
+  private readonly note = make('p', 'ioscope-note');
+  private link: ILink | null = null;
+  private state: IProgress['state'] = 'idle';
+}
