@@ -58,7 +58,9 @@ class Recording:
             InputError: this recording was used before, or another one is running here.
         """
         if self._profiler is not None or self._profile is not None:
-            raise InputError("this recording was used before: make a new one with ioscope.profile()")
+            raise InputError(
+                "this recording was used before: make a new one with ioscope.profile()"
+            )
         cells = self._cells if self._cells is not None else _cells_of_shell()
         profiler = Profiler(self._options, cells)
         profiler.start()
@@ -79,7 +81,10 @@ class Recording:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop(value)
 
@@ -200,9 +205,7 @@ class Recording:
         from jupyter_ioscope.views.bundle import mime_bundle
 
         start_s = time.perf_counter()
-        bundle = mime_bundle(
-            self.profile, self.diagnosis, self.offers, tuple(self.comparisons)
-        )
+        bundle = mime_bundle(self.profile, self.diagnosis, self.offers, tuple(self.comparisons))
         if self._profile is not None:
             spent_s = time.perf_counter() - start_s
             self._profile = replace(

@@ -37,7 +37,7 @@ def show(recording: Recording) -> None:
         return
     from IPython.display import display
 
-    display(ReportOnScreen(recording).bundle(), raw=True)
+    display(ReportOnScreen(recording).bundle(), raw=True)  # type: ignore[no-untyped-call]
 
 
 class ReportOnScreen:
@@ -76,9 +76,7 @@ class ReportOnScreen:
 
     def _run(self, toggles: tuple[str, ...], cancel: threading.Event) -> None:
         try:
-            comparison = self._recording.compare(
-                toggles, on_progress=self._progress, cancel=cancel
-            )
+            comparison = self._recording.compare(toggles, on_progress=self._progress, cancel=cancel)
         except TrialError as error:
             self._say("cancelled" if cancel.is_set() else "failed", str(error), 1.0)
         except IoscopeError as error:

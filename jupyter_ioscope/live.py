@@ -30,7 +30,8 @@ class LiveLine:
             return
         from IPython.display import display
 
-        self._handle = display(_text("ioscope is recording"), raw=True, display_id=True)
+        first = _text("ioscope is recording")
+        self._handle = display(first, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         # The thread inherits the context, in which the kernel keeps whose output this is.
         context = contextvars.copy_context()
         self._thread = threading.Thread(
@@ -42,9 +43,7 @@ class LiveLine:
         while not self._stop.wait(_PERIOD_S):
             batches, per_s, waiting = self._recording.progress()
             seconds = time.monotonic() - self._started_s
-            self._update(
-                live_line(per_s, waiting, seconds) if batches else "ioscope is recording"
-            )
+            self._update(live_line(per_s, waiting, seconds) if batches else "ioscope is recording")
 
     def _update(self, text: str) -> None:
         try:

@@ -48,7 +48,10 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--help", "-h", action="store_true", help="show this text")
     made.add_argument(
-        "--seconds", type=float, metavar="S", help="stop recording after S seconds; the cell goes on"
+        "--seconds",
+        type=float,
+        metavar="S",
+        help="stop recording after S seconds; the cell goes on",
     )
     made.add_argument(
         "--batches", type=int, metavar="N", help="stop recording after N batches; the cell goes on"
@@ -157,9 +160,7 @@ class Magic:
         """Stop, keep the profile, show the report."""
         if self._recording is None or not self._mine(result):
             return
-        error = getattr(result, "error_in_exec", None) or getattr(
-            result, "error_before_exec", None
-        )
+        error = getattr(result, "error_in_exec", None) or getattr(result, "error_before_exec", None)
         self._end(error, self._cell())
 
     def _mine(self, result: Any) -> bool:

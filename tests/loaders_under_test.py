@@ -48,8 +48,7 @@ class OwnIter(DataLoader[Any]):
     """A loader with an `__iter__` of its own, as Accelerate and Lightning have."""
 
     def __iter__(self) -> Any:
-        for batch in super().__iter__():
-            yield batch
+        yield from super().__iter__()
 
 
 class Raises(Numbers):

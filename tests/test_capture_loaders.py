@@ -113,7 +113,10 @@ def test_unordered_batches_are_matched_to_their_workers() -> None:
 
 def test_workers_that_were_there_before_are_said_not_to_be_recorded() -> None:
     loader = DataLoader(
-        Numbers(24), batch_size=4, num_workers=2, persistent_workers=True,
+        Numbers(24),
+        batch_size=4,
+        num_workers=2,
+        persistent_workers=True,
         multiprocessing_context="fork",
     )
     run(loader, 1)
@@ -123,7 +126,6 @@ def test_workers_that_were_there_before_are_said_not_to_be_recorded() -> None:
     assert p.profile.loaders[0].workers_before_profile
     assert any("already running" in gap.reason for gap in p.profile.not_measured)
     assert p.diagnosis.headline
-    del loader
 
 
 def test_an_iterator_made_before_the_profile_is_recorded() -> None:
@@ -171,6 +173,12 @@ def test_recording_stops_after_so_many_seconds_and_the_loop_goes_on() -> None:
     assert p.profile.stopped_early
 
 
+def fail_in_the_loop(state: Any, before: Any) -> None:
+    for _ in DataLoader(Numbers(8), batch_size=4):
+        assert state() != before
+        raise ZeroDivisionError
+
+
 def test_nothing_stays_patched_after_an_exception() -> None:
     from torch.autograd import profiler
     from torch.utils.data import dataloader
@@ -187,10 +195,9 @@ def test_nothing_stays_patched_after_an_exception() -> None:
         )
 
     before = state()
-    with pytest.raises(ZeroDivisionError), profile(stacks=False) as p:
-        for _ in DataLoader(Numbers(8), batch_size=4):
-            assert state() != before
-            1 / 0
+    p = profile(stacks=False)
+    with pytest.raises(ZeroDivisionError), p:
+        fail_in_the_loop(state, before)
     assert state() == before
     assert p.profile.ended_by == "ZeroDivisionError"
     assert len(p.batches) == 1

@@ -116,9 +116,8 @@ def test_quiet_shows_nothing_and_save_writes_a_profile(kernel: Kernel, tmp_path:
     path = tmp_path / "run.ioscope.json"
     outputs = kernel.run(f"%%ioscope --quiet --save '{path}'\nfor b in loader: pass")
     assert outputs == []
-    assert kernel.text(f"__import__('ioscope').load({str(path)!r}).profile == _ioscope.profile") == (
-        "True"
-    )
+    kernel.run("import ioscope")
+    assert kernel.text(f"ioscope.load({str(path)!r}).profile == _ioscope.profile") == "True"
 
 
 def test_a_mistake_on_the_line_stops_the_cell_with_a_sentence(kernel: Kernel) -> None:

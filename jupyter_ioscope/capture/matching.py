@@ -41,7 +41,9 @@ def matched(recorder: Recorder, files: list[WorkerFile], end_ns: int) -> Matched
     silent = [pid for pid in recorder.worker_pids if pid not in pids]
     # Only workers that were there before the profile are expected to be silent.
     loaders = tuple(
-        info if info.workers_before_profile and silent else replace(info, workers_before_profile=False)
+        info
+        if info.workers_before_profile and silent
+        else replace(info, workers_before_profile=False)
         for info in recorder.loaders
     )
     return Matched(

@@ -1,4 +1,4 @@
-"""Reversible changes to other people's modules: made together, undone together, in reverse order."""
+"""Reversible changes to other people's modules: made and undone together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MISSING = object()
 
 
 class Patches:
-    """A set of attribute changes. `undo` restores each one unless somebody else changed it since."""
+    """A set of attribute changes. `undo` restores each, unless somebody changed it since."""
 
     def __init__(self) -> None:
         self._done: list[tuple[Any, str, Any, Any]] = []

@@ -51,13 +51,14 @@ class OpenEpoch:
 
 
 # One row a batch, mutable until its step has ended:
-# [epoch, loader, wait_start, wait_end, step_end, wait_cpu, step_cpu, samples, worker, task, end_cpu, thread]
+# [epoch, loader, wait_start, wait_end, step_end, wait_cpu, step_cpu, samples, worker, task,
+#  end_cpu, thread]
 Row = list[int]
 _STEP_END, _STEP_CPU, _END_CPU, _THREAD = 4, 6, 10, 11
 
 
 class Recorder:
-    """Records of one profile. `on_limit` is called once, from the loop, when `max_batches` is reached."""
+    """Records of one profile. `on_limit` is called once, from the loop, at `max_batches`."""
 
     def __init__(
         self,
@@ -178,7 +179,7 @@ class Recorder:
         epoch.end_ns = time.monotonic_ns()
 
     def progress(self, window_s: float = 1.0) -> tuple[int, float, float]:
-        """(batches so far, batches per second, fraction of time waiting) over the newest stretch."""
+        """(batches so far, batches per second, fraction of time waiting), the last two newest."""
         now_ns = time.monotonic_ns()
         since_ns = now_ns - int(window_s * 1e9)
         count = waited_ns = 0
@@ -199,7 +200,7 @@ class Recorder:
         return len(rows), count / span_ns * 1e9, min(1.0, waited_ns / span_ns)
 
     def batches(self) -> tuple[Batch, ...]:
-        """The finished records. A last step that nobody ended (the loop was left) counts as empty."""
+        """The finished records. A last step that nobody ended (a loop that was left) is empty."""
         return tuple(
             Batch(
                 batch=number,
@@ -219,6 +220,8 @@ class Recorder:
 
     def closed_epochs(self, end_ns: int) -> tuple[Epoch, ...]:
         return tuple(
-            Epoch(item.epoch, item.loader, item.iter_start_ns, item.iter_end_ns or end_ns, item.end_ns)
+            Epoch(
+                item.epoch, item.loader, item.iter_start_ns, item.iter_end_ns or end_ns, item.end_ns
+            )
             for item in self.epochs
         )

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 from jupyter_ioscope.model.records import Fetch, WorkerInfo
 
-# Start, end, collate, CPU, task, resume count, samples, four rusage deltas, read blocks, tensors, bytes.
+# Start, end, collate, CPU, task, resume count, samples, four rusage deltas, read blocks,
+# tensors, bytes.
 _FETCH = struct.Struct("<qqqqiiiiiiiqiq")
 _HEADER = struct.Struct("<8siiiiiqq")
 _FOOTER = struct.Struct("<8sqq")
@@ -142,9 +143,7 @@ class SizeOfBatch:
 class WorkerLog:
     """A worker's own record file. Never raises after it was opened: what is lost is counted."""
 
-    def __init__(
-        self, folder: str, worker: int, loader: int, epoch: int, created_ns: int
-    ) -> None:
+    def __init__(self, folder: str, worker: int, loader: int, epoch: int, created_ns: int) -> None:
         self._fd = os.open(
             os.path.join(folder, f"worker-{os.getpid()}-{time.monotonic_ns()}.rec"),
             os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC,
@@ -221,7 +220,7 @@ class WorkerLog:
 
 
 class WorkerFile(NamedTuple):
-    """One worker's records as read back. `resumed` counts how often a persistent worker was reset."""
+    """One worker's records. `resumed` counts how often a persistent worker was reset."""
 
     info: WorkerInfo
     fetches: list[tuple[int, Fetch]]  # (resumed, fetch)
@@ -253,7 +252,22 @@ def _parse(raw: bytes) -> WorkerFile | None:
 def _fetch(
     row: tuple[int, ...], worker: int, pid: int, loader: int, epoch: int
 ) -> tuple[int, Fetch]:
-    start, end, collate, cpu, task, resumed, samples, minor, major, vol, invol, read, tensors, size = row
+    (
+        start,
+        end,
+        collate,
+        cpu,
+        task,
+        resumed,
+        samples,
+        minor,
+        major,
+        vol,
+        invol,
+        read,
+        tensors,
+        size,
+    ) = row
     return resumed, Fetch(
         worker=worker,
         pid=pid,

@@ -59,7 +59,9 @@ def _threads(profile: Profile) -> list[str]:
 def _series(profile: Profile) -> list[str]:
     for name, series in profile.series.items():
         if len(series.time_ns) != len(series.values):
-            return [f"series {name} has {len(series.time_ns)} times for {len(series.values)} values"]
+            return [
+                f"series {name} has {len(series.time_ns)} times for {len(series.values)} values"
+            ]
     return []
 
 

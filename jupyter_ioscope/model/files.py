@@ -26,7 +26,9 @@ FORMAT = 1
 KIND = "ioscope profile"
 
 
-def save(profile: Profile, path: str | os.PathLike[str], report: dict[str, Any] | None = None) -> None:
+def save(
+    profile: Profile, path: str | os.PathLike[str], report: dict[str, Any] | None = None
+) -> None:
     """Write a profile; gzip when the name ends in `.gz`. The file appears whole or not at all.
 
     `report` is the picture of it that a viewer without Python can draw.
@@ -46,7 +48,9 @@ def save(profile: Profile, path: str | os.PathLike[str], report: dict[str, Any] 
         raw = gzip.compress(raw, mtime=0)
     temporary = None
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".ioscope-", delete=False) as file:
+        with tempfile.NamedTemporaryFile(
+            dir=target.parent, prefix=".ioscope-", delete=False
+        ) as file:
             temporary = file.name
             file.write(raw)
         os.replace(temporary, target)

@@ -100,14 +100,14 @@ class Frame(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """`count` samples of one thread with the same frames, outermost first (indices into `Stacks.frames`)."""
+    """`count` samples of one thread with the same frames, outermost first (see `Stacks.frames`)."""
 
     role: str
     worker: int
     pid: int
     thread: str
     frames: tuple[int, ...]
-    count: int
+    count: int  # type: ignore[assignment]  # the field shadows tuple.count, which nobody needs
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class Fetch(NamedTuple):
 
 
 class WorkerInfo(NamedTuple):
-    """One worker process. `entered_ns` is when its loop began, `created_ns` when its start was asked for."""
+    """One worker process: when its start was asked for, when its loop began, when it ended."""
 
     worker: int
     loader: int

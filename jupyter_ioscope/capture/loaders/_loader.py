@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import logging
 import sys
 from collections.abc import Callable, Sequence
@@ -32,9 +33,7 @@ class Loader(Protocol):
     name: str
     module: str
 
-    def install(
-        self, recorder: Recorder, patches: Patches, settings: WorkerSettings
-    ) -> None: ...
+    def install(self, recorder: Recorder, patches: Patches, settings: WorkerSettings) -> None: ...
 
 
 class ImportWatcher(importlib.abc.MetaPathFinder):

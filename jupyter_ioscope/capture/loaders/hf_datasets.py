@@ -111,8 +111,7 @@ class _Rows:
         """Chained behind the rows: yields nothing, notes the end."""
         if self._recorder.recording_here():
             self._recorder.epoch_ends(self._epoch)
-        return
-        yield
+        yield from ()
 
 
 def _length(columns: Any) -> int:

@@ -66,7 +66,11 @@ def snapshot(loader: Any) -> Any:
 
 def _class_name(value: Any) -> str:
     kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "__main__" else f"{kind.__module__}.{kind.__qualname__}"
+    return (
+        kind.__qualname__
+        if kind.__module__ == "__main__"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
 
 
 def _batch_size(loader: Any) -> int | None:
@@ -81,7 +85,10 @@ def _start_method(loader: Any) -> str | None:
 
     context = loader.multiprocessing_context
     if context is None:
-        return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_context().get_start_method()
+        return (
+            multiprocessing.get_start_method(allow_none=True)
+            or multiprocessing.get_context().get_start_method()
+        )
     return str(context.get_start_method())
 
 
