@@ -1,0 +1,96 @@
+"""The code a user would write to get an arm's loader."""
+
+from __future__ import annotations
+
+from jupyter_ioscope.trials.spec import DEFAULT_PREFETCH, LoaderSpec, loaded_data
+
+_DEFAULTS: dict[str, object] = {
+    "num_workers": 0,
+    "prefetch_factor": None,
+    "persistent_workers": False,
+    "pin_memory": False,
+    "timeout": 0,
+    "in_order": True,
+}
+
+
+def code_of(spec_a: LoaderSpec, spec_b: LoaderSpec, name: str = "loader") -> str:
+    """The call that builds `spec_b`, with what changed from `spec_a` marked.
+
+    The text runs where `name` is bound to the user's loader: what cannot be written down (the
+    dataset, functions, samplers) is taken from it. Empty when nothing changed.
+    """
+    changes = _changes(spec_a, spec_b)
+    if not changes:
+        return ""
+    if spec_b.state is not None and spec_b.notes:
+        lines = [f"# where the {spec_b.loader_class.__name__} is made:"]
+        return "\n".join([*lines, *(f"#     {line}" for line in changes)])
+    arguments = [f"{name}.dataset", *_order(spec_b, name), *_taken(spec_b, name)]
+    arguments += [_line(key, value) for key, value in _written(spec_b) if key not in changes]
+    lines = [f"    {text}," for text in arguments]
+    lines += [f"    {key}={new!r},  # was {old!r}" for key, (old, new) in changes.items()]
+    return "\n".join([f"{name} = {spec_b.loader_class.__name__}(", *lines, ")"])
+
+
+def _changes(a: LoaderSpec, b: LoaderSpec) -> dict[str, tuple[object, object]]:
+    pairs = {key: (_value(a, key), _value(b, key)) for key in _DEFAULTS}
+    return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _value(spec: LoaderSpec, key: str) -> object:
+    if key == "prefetch_factor":
+        # torch's own default need not be written, nor is it a change when workers come or go.
+        return None if spec.prefetch in (0, DEFAULT_PREFETCH) else spec.prefetch
+    return getattr(spec, key)
+
+
+def _line(key: str, value: object) -> str:
+    return f"{key}={value!r}"
+
+
+def _written(spec: LoaderSpec) -> list[tuple[str, object]]:
+    rows = [(key, _value(spec, key)) for key in _DEFAULTS]
+    return [(key, value) for key, value in rows if value != _DEFAULTS[key]]
+
+
+def _order(spec: LoaderSpec, name: str) -> list[str]:
+    """The arguments that say which samples make a batch."""
+    if spec.iterable:
+        lines = [_line("batch_size", spec.batch_size)]
+    elif spec.batch_size is None:
+        if spec.batch_sampler is not None:
+            return [f"batch_sampler={name}.batch_sampler"]
+        return ["batch_size=None", f"sampler={name}.sampler"]
+    else:
+        lines = [_line("batch_size", spec.batch_size), *_sampler(spec, name)]
+    return [*lines, "drop_last=True"] if spec.drop_last else lines
+
+
+def _sampler(spec: LoaderSpec, name: str) -> list[str]:
+    data = loaded_data()
+    sampler = spec.sampler
+    if type(sampler) is data.SequentialSampler:
+        return []
+    if (
+        type(sampler) is data.RandomSampler
+        and not sampler.replacement
+        and sampler.generator is spec.generator
+        and sampler.num_samples == len(sampler.data_source)
+    ):
+        return ["shuffle=True"]
+    return [f"sampler={name}.sampler"]
+
+
+def _taken(spec: LoaderSpec, name: str) -> list[str]:
+    """Arguments that are objects: taken from the user's loader when they are not the default."""
+    collate = loaded_data()._utils.collate
+    rows = []
+    if spec.collate_fn not in (collate.default_collate, collate.default_convert):
+        rows.append("collate_fn")
+    rows += [
+        key
+        for key in ("worker_init_fn", "generator", "multiprocessing_context")
+        if getattr(spec, key) is not None
+    ]
+    return [f"{key}={name}.{key}" for key in rows]

@@ -1,0 +1,155 @@
+"""What an arm delivers first: written down inside its process, read back by the parent."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from jupyter_ioscope.trials.build import build
+from jupyter_ioscope.trials.counting import Beats, Indices, seed_all, worker_ids
+from jupyter_ioscope.trials.samples import Sample, sample_of, split
+from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.trial import prepared
+
+
+class Limit(NamedTuple):
+    """Where to stop: whichever comes first, but never before one batch."""
+
+    samples: int = 256
+    size_bytes: int = 48_000_000
+    seconds: float = 3.0
+
+
+def deliver(
+    emit: Any,
+    stop: Any,
+    folder: str,
+    spec: LoaderSpec,
+    seed: int,
+    limit: Limit,
+    path: str,
+    reseed: int | None = None,
+) -> dict[str, Any]:
+    """The first samples of a loader: ids, forms, digests; their numbers go to files at `path`.
+
+    `reseed` seeds once more after the order was drawn: what differs then is random content. It
+    reaches the dataset only when that runs in this process (no workers).
+    """
+    spec, _ = prepared(spec, folder, False)
+    seed_all(seed)
+    indices, beats = Indices(spec, reseed), Beats(emit)
+    made = _Writer(path, collated=spec.batch_size is not None or spec.batch_sampler is not None)
+    with indices.noted():
+        loader = build(spec)
+        iterator = iter(loader)
+        beats(0, 0, worker_ids(iterator))
+        started = time.monotonic()
+        ended = True
+        delivered = 0
+        for number, batch in enumerate(iterator):
+            count = indices.samples(number, batch)
+            made.add(batch, count)
+            delivered += count
+            beats(number + 1, delivered)
+            late = time.monotonic() - started > limit.seconds
+            if stop() or delivered >= limit.samples or made.size_bytes > limit.size_bytes or late:
+                ended = False
+                break
+        if hasattr(iterator, "_shutdown_workers"):
+            iterator._shutdown_workers()
+    ids = [repr(index) for drawn in indices.ids for index in drawn][:delivered]
+    if ended is False and not spec.iterable:
+        ended = delivered >= _length(spec)
+    return {
+        "ids": [] if spec.iterable else ids,
+        "samples": delivered,
+        "complete": ended,
+        "split": made.is_split,
+        "forms": made.forms,
+        "digests": made.digests,
+        "exact": made.exact,
+        "path": made.close(),
+    }
+
+
+def _length(spec: LoaderSpec) -> float:
+    try:
+        return len(spec.sampler)
+    except (TypeError, NotImplementedError):
+        return float("inf")
+
+
+class _Writer:
+    """Keeps digests in memory and numbers on disk: `path` + .bin with an index in .json."""
+
+    def __init__(self, path: str, collated: bool) -> None:
+        self.path = path
+        self.collated = collated
+        self.exact: list[str] = []
+        self.forms: list[str] = []
+        self.digests: list[str] = []
+        self.is_split = True
+        self.size_bytes = 0
+        self._index: list[list[tuple[str, str, list[int], int]]] = []
+        self._file = open(f"{path}.bin", "wb")  # noqa: SIM115 - open as long as batches come
+
+    def add(self, batch: Any, count: int) -> None:
+        parts = split(batch, count) if self.collated else [batch]
+        if parts is None:
+            self.is_split = False
+            parts = [batch]
+        for part in parts:
+            self._add(sample_of(part))
+
+    def _add(self, sample: Sample) -> None:
+        self.forms.append(sample.form)
+        self.digests.append(sample.digest)
+        self.exact.append(sample.exact)
+        self.size_bytes += sample.size_bytes
+        rows = []
+        for name, array in sample.numbers:
+            rows.append((name, array.dtype.str, list(array.shape), self._file.tell()))
+            self._file.write(array.tobytes())
+        self._index.append(rows)
+
+    def close(self) -> str:
+        self._file.close()
+        with open(f"{self.path}.json", "w") as file:
+            json.dump(self._index, file)
+        return self.path
+
+
+class Delivered(NamedTuple):
+    """A delivery as read back. A unit is a sample, or a batch that cannot be split into them."""
+
+    ids: list[str]
+    samples: int
+    complete: bool
+    split: bool
+    forms: list[str]
+    digests: list[str]
+    exact: list[str]
+    path: str
+
+    def numbers(self) -> Iterator[list[tuple[str, Any]]]:
+        """(name, numpy array) of each value of every unit, for which "close" has a meaning."""
+        import numpy
+
+        with open(f"{self.path}.json") as file:
+            index = json.load(file)
+        with open(f"{self.path}.bin", "rb") as file:
+            for rows in index:
+                found = []
+                for name, dtype, shape, offset in rows:
+                    kind = numpy.dtype(dtype)
+                    file.seek(offset)
+                    raw = file.read(int(numpy.prod(shape, dtype=int)) * kind.itemsize)
+                    found.append((name, numpy.frombuffer(raw, kind).reshape(shape)))
+                yield found
+
+    def forget(self) -> None:
+        for end in (".bin", ".json"):
+            os.unlink(self.path + end)

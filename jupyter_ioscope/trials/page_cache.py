@@ -1,0 +1,198 @@
+"""Which files an arm opens, whether they are in the page cache, and how to evict them."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import mmap
+import os
+import random
+import stat
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from jupyter_ioscope.units import bytes_text, percent
+
+_MOST_FILES = 20_000
+_MOST_PROVEN = 2_000  # a file costs about 10 µs to ask about
+_SKIPPED = ("/proc/", "/sys/", "/dev/")
+_CODE = (".py", ".pyc", ".so")
+_WRITES = os.O_WRONLY | os.O_RDWR
+_SYS_CACHESTAT = 451  # Linux 6.5 and newer, the same number on every architecture
+
+
+class LearnFiles:
+    """An in-child change: paths that Python opens are appended to a private file, by the process
+    and its workers alike. Audit hooks cannot be removed, so this is for short-lived processes."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def install(self) -> None:
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        seen: set[str] = set()
+
+        def hook(event: str, arguments: tuple[Any, ...]) -> None:
+            if event != "open" or len(seen) >= _MOST_FILES:
+                return
+            path, flags = arguments[0], arguments[2]
+            if isinstance(flags, int) and flags & _WRITES:
+                return
+            if isinstance(path, bytes):
+                path = os.fsdecode(path)
+            if not isinstance(path, str) or path in seen or path.endswith(_CODE):
+                return
+            seen.add(path)
+            with contextlib.suppress(OSError, ValueError):
+                os.write(fd, os.fsencode(os.path.abspath(path)) + b"\0")
+
+        sys.addaudithook(hook)
+
+    def found(self) -> set[str]:
+        """Absolute paths noted so far that are regular files."""
+        try:
+            with open(self.path, "rb") as file:
+                names = {os.fsdecode(name) for name in file.read().split(b"\0") if name}
+        except OSError:
+            return set()
+        return {name for name in names if name != self.path and _is_data(name)}
+
+
+def mapped_files(pids: Iterable[int]) -> set[str]:
+    """Data files that this process and `pids` hold open or mapped: libraries written in C (HDF5,
+    Arrow, LMDB) open them without Python noticing."""
+    found: set[str] = set()
+    for pid in (os.getpid(), *pids):
+        with contextlib.suppress(OSError):
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    if not _for_writing(pid, fd):
+                        found.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/maps") as maps:
+            found.update(line[line.index("/") :].rstrip("\n") for line in maps if "/" in line)
+    ours = (f"{sys.prefix}/", f"{sys.base_prefix}/", "/usr/", "/lib")
+    return {
+        name for name in found if not name.startswith(ours) and ".so" not in name and _is_data(name)
+    }
+
+
+def _for_writing(pid: int, fd: str) -> bool:
+    """Log files and databases that the program keeps open for writing are not the loader's data."""
+    with open(f"/proc/{pid}/fdinfo/{fd}") as file:
+        flags = next((line.split()[1] for line in file if line.startswith("flags:")), "0")
+    return bool(int(flags, 8) & _WRITES)
+
+
+def _is_data(name: str) -> bool:
+    if name.startswith(_SKIPPED) or name.endswith(_CODE):
+        return False
+    with contextlib.suppress(OSError, ValueError):
+        found = os.stat(name)
+        return stat.S_ISREG(found.st_mode) and found.st_size > 0
+    return False
+
+
+class Residency(NamedTuple):
+    """How much of some files is in the page cache. `method` is "" when nothing could be proven."""
+
+    fraction: float
+    files: int
+    size_bytes: int
+    method: str
+
+    def text(self) -> str:
+        if not self.method:
+            return "what was in the page cache could not be proven"
+        return f"{percent(self.fraction)} of {self.files:,} files ({bytes_text(self.size_bytes)})"
+
+
+def residency(paths: Sequence[str]) -> Residency:
+    """Ask the kernel how much of `paths` is cached (of 2,000 drawn at random when there are more);
+    `files` and `size_bytes` are those of all."""
+    sizes = {path: _size(path) for path in paths}
+    asked = list(paths)
+    if len(asked) > _MOST_PROVEN:
+        asked = random.Random(len(asked)).sample(asked, _MOST_PROVEN)
+    pages = cached = 0
+    method = ""
+    for path in asked:
+        answer = _cached_pages(path, sizes[path])
+        if answer is not None:
+            cached, method = cached + answer[0], answer[1]
+            pages += -(-sizes[path] // mmap.PAGESIZE)
+    fraction = min(1.0, cached / pages) if pages else 0.0
+    return Residency(fraction, len(sizes), sum(sizes.values()), method if pages else "")
+
+
+def evict(paths: Iterable[str]) -> None:
+    """Drop files from the page cache, without root. Pages mapped by a living process stay."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)  # dirty pages cannot be dropped
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            except AttributeError:
+                return  # not on this system; the residency printed will say so
+            finally:
+                os.close(fd)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+class _Range(ctypes.Structure):
+    _fields_ = (("off", ctypes.c_uint64), ("len", ctypes.c_uint64))
+
+
+class _CacheStat(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_uint64)
+        for name in ("cache", "dirty", "writeback", "evicted", "recently_evicted")
+    )
+
+
+def _cached_pages(path: str, size: int) -> tuple[int, str] | None:
+    """(pages in the cache, how it was asked), or None when neither way works."""
+    if size == 0 or sys.platform != "linux":
+        return None
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        answer = _cachestat(libc, fd)
+        if answer is not None:
+            return answer, "cachestat"
+        answer = _mincore(libc, fd, size)
+        return (answer, "mincore") if answer is not None else None
+    finally:
+        os.close(fd)
+
+
+def _cachestat(libc: Any, fd: int) -> int | None:
+    whole, found = _Range(0, 0), _CacheStat()  # length 0: to the end of the file
+    if libc.syscall(_SYS_CACHESTAT, fd, ctypes.byref(whole), ctypes.byref(found), 0) != 0:
+        return None
+    return int(found.cache)
+
+
+def _mincore(libc: Any, fd: int, size: int) -> int | None:
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, 0)
+    if address in (None, ctypes.c_void_p(-1).value):
+        return None
+    try:
+        pages = (ctypes.c_ubyte * -(-size // mmap.PAGESIZE))()
+        if libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(size), pages) != 0:
+            return None
+        return sum(page & 1 for page in pages)
+    finally:
+        libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))

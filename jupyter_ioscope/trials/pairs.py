@@ -1,0 +1,90 @@
+"""The timed part of a comparison: adjacent pairs of trials in random order, until decided."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+
+from jupyter_ioscope.errors import TrialError
+from jupyter_ioscope.model.comparison import Trial
+from jupyter_ioscope.trials import statistics
+from jupyter_ioscope.trials.page_cache import Residency, evict, residency
+from jupyter_ioscope.trials.runner import Runner
+from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.trial import Plan
+from jupyter_ioscope.units import ratio_range
+
+_OVERTIME = 1.25  # how far the budget may be stretched to reach the least number of pairs
+
+
+class Pairs:
+    """Trials made so far. `files` are the data files whose place in the page cache is proven
+    before each trial, and from which they are evicted when `cold`."""
+
+    def __init__(self, specs: tuple[LoaderSpec, LoaderSpec], cold: bool) -> None:
+        self.specs, self.cold = specs, cold
+        self.files: list[str] = []
+        self.trials: list[Trial] = []
+        self.cached: list[Residency] = []
+        # Its own generator: the user's random state is not ours to advance.
+        self._order = random.Random(os.urandom(8))
+
+    @property
+    def complete(self) -> int:
+        return len(self.trials) // 2
+
+    def of(self, arm: str) -> list[Trial]:
+        """Trials of one arm in order of pairs; the open pair left out."""
+        return [t for t in self.trials if t.arm == arm and t.pair < self.complete]
+
+    def throughput(self) -> statistics.Interval:
+        a, b = self.of("A"), self.of("B")
+        return statistics.interval([t.samples_per_s for t in b], [t.samples_per_s for t in a])
+
+    def cpu(self) -> statistics.Interval:
+        """CPU per sample, A over B."""
+        a, b = self.of("A"), self.of("B")
+        return statistics.interval(
+            [t.cpu_ms_per_sample for t in a], [t.cpu_ms_per_sample for t in b]
+        )
+
+    def run(self, runner: Runner, plan: Plan, budget_s: float) -> None:
+        """Make pairs until the verdict stands or the budget is spent (one pair at least).
+
+        Raises:
+            TrialError: an arm failed.
+            Cancelled: the pairs made so far stay.
+        """
+        reporter = runner.reporter
+        costs: list[float] = []
+        while not costs or self._another(reporter.age_s(), max(costs), budget_s):
+            started = time.monotonic()
+            arms = ["A", "B"]
+            self._order.shuffle(arms)
+            for arm in arms:
+                self._note(runner, f"pair {self.complete + 1}, arm {arm}")
+                self.trials.append(self._trial(runner, arm, plan))
+            costs.append(time.monotonic() - started)
+            reporter.pairs(self.complete, self.throughput())
+
+    def _trial(self, runner: Runner, arm: str, plan: Plan) -> Trial:
+        if self.cold:
+            evict(self.files)
+        self.cached.append(residency(self.files))
+        try:
+            return runner.trial(arm, self.specs[arm == "B"], plan, self.complete)
+        except TimeoutError as error:
+            raise TrialError(str(error)) from error
+
+    def _another(self, age_s: float, cost_s: float, budget_s: float) -> bool:
+        if statistics.decided(self.throughput(), self.complete):
+            return False
+        limit_s = budget_s * (_OVERTIME if self.complete < statistics.MIN_PAIRS else 1.0)
+        return age_s + cost_s <= limit_s
+
+    def _note(self, runner: Runner, text: str) -> None:
+        found = self.throughput()
+        if self.complete >= 2 and found.low > 0:
+            text += f"; B so far {ratio_range(found.low, found.high)}"
+        runner.reporter.stage("running", text)

@@ -1,0 +1,131 @@
+"""Follows one child process to its end and makes sure that nothing of it is left."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import os
+import select
+import signal
+import time
+from typing import Any
+
+from jupyter_ioscope.errors import TrialError
+from jupyter_ioscope.trials import tree
+from jupyter_ioscope.trials.outcome import Cancelled, Watch, result_of
+from jupyter_ioscope.units import seconds
+
+_POLL_S = 0.05
+_MEMORY_EVERY_S = 0.25  # PSS costs the watched process about 0.5 ms a reading
+_GRACE_S = 0.3  # for resource trackers to unlink semaphores once everything else is gone
+
+
+class Child:
+    """A started process, its report pipe, and what was seen of it."""
+
+    def __init__(self, pid: int, read_fd: int, arm: str) -> None:
+        self.pid, self.read_fd, self.arm = pid, read_fd, arm
+        self.peak_bytes = 0
+        self.seen: set[int] = {pid}
+        self.status: int | None = None
+        self._buffer = b""
+        os.set_blocking(read_fd, False)
+
+    def follow(self, watch: Watch) -> dict[str, Any]:
+        """Wait for the job's result.
+
+        Raises:
+            TrialError: it failed, died, or was silent for too long.
+            Cancelled: `watch.cancel` was set.
+        """
+        heard = looked = time.monotonic()
+        report: dict[str, Any] = {}
+        while True:
+            ended = self._reap()
+            for message in self._messages():
+                heard = time.monotonic()
+                if message["kind"] != "beat":
+                    return result_of(message, self.arm)
+                report = message
+            if ended:
+                raise TrialError(f"arm {self.arm} failed: its process {_how(self.status)}")
+            if watch.cancelled():
+                raise Cancelled
+            now = time.monotonic()
+            if now - heard > watch.silence_s:
+                raise TrialError(
+                    f"arm {self.arm} hangs: it gave no batch for {seconds(watch.silence_s)}"
+                )
+            if now - looked >= _MEMORY_EVERY_S:
+                looked = now
+                self._look()
+            watch.tick(report)
+
+    def _look(self) -> None:
+        pids = [self.pid, *tree.descendants(self.pid)]
+        self.seen.update(pids)
+        self.peak_bytes = max(self.peak_bytes, tree.memory_bytes(pids))
+
+    def _messages(self) -> list[dict[str, Any]]:
+        if not select.select([self.read_fd], [], [], _POLL_S)[0]:
+            return []
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(self.read_fd, 1 << 16):
+                self._buffer += data
+        *lines, self._buffer = self._buffer.split(b"\n")
+        if not lines:
+            time.sleep(_POLL_S)  # end of file: the child is about to end
+        return [json.loads(line) for line in lines if line]
+
+    def _reap(self) -> bool:
+        if self.status is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:
+                pid, status = self.pid, 0
+            if pid:
+                self.status = status
+        return self.status is not None
+
+    def end(self) -> None:
+        """Kill the whole tree, wait for it, and remove what it may have left in shared memory."""
+        if self.status is None:
+            self.seen.update(tree.descendants(self.pid))
+        # Resource trackers ignore SIGTERM: they see everybody else go, tidy up, and end.
+        self._signal(signal.SIGTERM)
+        until = time.monotonic() + _GRACE_S
+        while self._alive() and time.monotonic() < until:
+            time.sleep(0.01)
+        self._signal(signal.SIGKILL)
+        if self.status is None:
+            with contextlib.suppress(ChildProcessError):
+                self.status = os.waitpid(self.pid, 0)[1]
+        until = time.monotonic() + _GRACE_S
+        while tree.group_members(self.pid) and time.monotonic() < until:
+            time.sleep(0.01)
+        os.close(self.read_fd)
+        for pid in self.seen:
+            for path in glob.glob(f"/dev/shm/torch_{pid}_*"):
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+
+    def _alive(self) -> bool:
+        self._reap()
+        return bool(tree.group_members(self.pid))
+
+    def _signal(self, number: int) -> None:
+        # Its group is gone or not yet made when it has just ended or just begun.
+        for send in (os.killpg, os.kill) if self.status is None else (os.killpg,):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                send(self.pid, number)
+
+
+def _how(status: int | None) -> str:
+    if status is None:
+        return "ended"
+    if os.WIFSIGNALED(status):
+        name = signal.Signals(os.WTERMSIG(status)).name
+        hint = " (often: out of memory)" if name == "SIGKILL" else ""
+        return f"was killed by {name}{hint}"
+    return f"ended without a result (exit status {os.WEXITSTATUS(status)})"

@@ -1,0 +1,98 @@
+"""Runs the jobs of one comparison, one after the other."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from typing import Any
+
+from jupyter_ioscope.model.comparison import Trial
+from jupyter_ioscope.trials.child import Job
+from jupyter_ioscope.trials.delivery import Delivered, Limit, deliver
+from jupyter_ioscope.trials.isolation import Isolation
+from jupyter_ioscope.trials.outcome import Watch
+from jupyter_ioscope.trials.plan import Pilot, pilot_of
+from jupyter_ioscope.trials.progress import Reporter
+from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.toggle import Toggle
+from jupyter_ioscope.trials.trial import Plan, timed
+
+
+class Runner:
+    """Binds isolation, progress and cancellation together. `seed` is that of every job."""
+
+    def __init__(
+        self,
+        isolation: Isolation,
+        reporter: Reporter,
+        cancel: threading.Event | None,
+        silence_s: float,
+    ) -> None:
+        self.isolation, self.reporter = isolation, reporter
+        self.seed = random.Random(os.urandom(8)).randrange(1, 2**31)
+        self._watch = Watch(silence_s, cancel, reporter.tick)
+        self._deliveries = 0
+
+    def learn(self, toggle: Toggle, spec: LoaderSpec) -> dict[str, Any]:
+        """The facts that a toggle asks for before it can be applied."""
+        assert toggle.learn is not None
+        job = Job("B", run_learn, (toggle.learn, spec, self.seed), needs_child=True)
+        return self.isolation.run(job, self._watch)[0]
+
+    def deliver(
+        self, arm: str, spec: LoaderSpec, limit: Limit, reseed: int | None = None
+    ) -> Delivered:
+        self._deliveries += 1
+        path = os.path.join(self.isolation.folder, f"delivered-{self._deliveries}")
+        arguments = (spec, self.seed, limit, path, reseed)
+        result, _ = self.isolation.run(
+            Job(arm, deliver, arguments, needs_child=bool(spec.in_child)), self._watch
+        )
+        return Delivered(**result)
+
+    def pilot(self, arm: str, spec: LoaderSpec, plan: Plan) -> Pilot:
+        started = time.monotonic()
+        result, _ = self._timed(arm, spec, plan, learn=False)
+        return pilot_of(result, time.monotonic() - started, spec, plan.discard)
+
+    def untimed(self, arm: str, spec: LoaderSpec, plan: Plan) -> set[str]:
+        """One pass as the timed ones will be; the data files it used (none in the kernel)."""
+        return set(self._timed(arm, spec, plan, learn=True)[0].get("files", ()))
+
+    def trial(self, arm: str, spec: LoaderSpec, plan: Plan, pair: int) -> Trial:
+        result, peak_bytes = self._timed(arm, spec, plan, learn=False)
+        samples, steady_s = result["samples"], result["steady_s"]
+        if not samples or steady_s <= 0:
+            raise TimeoutError(f"arm {arm} gave no steady stretch in {plan.max_s:.0f} s")
+        return Trial(
+            arm=arm,
+            pair=pair,
+            samples=samples,
+            batches=result["batches"],
+            discarded_batches=result["discarded"],
+            steady_s=steady_s,
+            samples_per_s=samples / steady_s,
+            cpu_ms_per_sample=1000 * result["cpu_s"] / samples,
+            first_batch_s=result["first_batch_s"],
+            peak_memory_bytes=peak_bytes,
+            external_cpu=result["external_cpu"],
+        )
+
+    def _timed(
+        self, arm: str, spec: LoaderSpec, plan: Plan, learn: bool
+    ) -> tuple[dict[str, Any], int]:
+        job = Job(arm, timed, (spec, plan, learn), needs_child=bool(spec.in_child))
+        return self.isolation.run(job, self._watch)
+
+
+def run_learn(
+    emit: Any, stop: Any, folder: str, learn: Any, spec: LoaderSpec, seed: int
+) -> dict[str, Any]:
+    """A job: what a toggle wants to know."""
+    from jupyter_ioscope.trials.counting import seed_all
+
+    seed_all(seed)
+    facts: dict[str, Any] = learn(spec)
+    return facts

@@ -1,0 +1,175 @@
+"""Whether both arms deliver the same samples. Each delivery comes from a fresh process with the
+same seeds, apart from the timed trials.
+
+Contents drawn at random (augmentation) depend on the number of workers, because each worker has a
+random stream of its own. So a difference between the arms alone proves nothing: it is first looked
+for between A and A with B's workers, and between A and A under another seed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from jupyter_ioscope.errors import TrialError
+from jupyter_ioscope.model.comparison import SameData
+from jupyter_ioscope.trials.delivery import Delivered, Limit
+from jupyter_ioscope.trials.difference import difference
+from jupyter_ioscope.trials.spec import LoaderSpec
+
+# (arm, spec, limit, reseed) -> what it delivered
+Deliver = Callable[[str, LoaderSpec, Limit, "int | None"], Delivered]
+_ANOTHER_SEED = 90_210
+_LIMIT = Limit()
+_LIMIT_ITERABLE = Limit(samples=2_000)  # a whole epoch tells more: samples have no ids
+
+
+def same_data(deliver: Deliver, spec_a: LoaderSpec, spec_b: LoaderSpec, toggled: bool) -> SameData:
+    """Compare the first samples of both arms.
+
+    `toggled`: B is A with toggles, so it must not deliver less.
+
+    Raises:
+        TrialError: an arm cannot deliver, or a toggle loses samples.
+    """
+    return _Check(deliver, spec_a, spec_b, toggled).run()
+
+
+class _Check:
+    def __init__(self, deliver: Deliver, a: LoaderSpec, b: LoaderSpec, toggled: bool) -> None:
+        # Delivery out of order changes when samples come, not which: it is left out here.
+        self.spec_a, self.spec_b = a.changed(in_order=True), b.changed(in_order=True)
+        self.deliver, self.toggled = deliver, toggled
+        self.iterable = a.iterable or b.iterable
+
+    def run(self) -> SameData:
+        a = self.deliver("A", self.spec_a, _LIMIT_ITERABLE if self.iterable else _LIMIT, None)
+        # Everything of a complete epoch, and what comes too much, or just as many as A gave.
+        most = 2 * a.samples + 1 if a.complete else a.samples
+        self.limit = Limit(most, 2 * _LIMIT.size_bytes, 60.0)
+        b = self.deliver("B", self.spec_b, self.limit, None)
+        counts = self._counts(a, b)
+        if counts is not None:
+            return counts
+        if a.split != b.split or (not a.split and self.spec_a.batch_size != self.spec_b.batch_size):
+            return SameData("not_checked", "The arms' batches cannot be split into samples.", 0)
+        ids = self._ids(a, b)
+        if ids is not None:
+            return ids
+        number = min(len(a.digests), len(b.digests))
+        if a.digests[:number] == b.digests[:number]:
+            return SameData("identical", f"{_first(a, b)}: same order, same bytes.", number)
+        if self.iterable:
+            other = self._other_order(a, b)
+            if other is not None:
+                return other
+        return self._contents(a, b, number)
+
+    def _counts(self, a: Delivered, b: Delivered) -> SameData | None:
+        """A verdict when the arms do not give the same number of samples in an epoch."""
+        if not a.complete or b.samples == a.samples:
+            if b.complete and b.samples < a.samples:
+                return self._fewer(a, b)
+            return None
+        if b.samples < a.samples:
+            return self._fewer(a, b)
+        known, more = Counter(a.digests), Counter(b.digests)
+        times = max(more.values(), default=1)
+        if times > max(known.values(), default=1):
+            text = (
+                f"B delivers samples up to {times} times an epoch where A delivers each once: the "
+                "dataset does not share its samples out between workers "
+                "(torch.utils.data.get_worker_info)."
+            )
+        else:
+            text = f"B delivers more than the {a.samples} samples that A delivers in an epoch."
+        return SameData("different", text, a.samples)
+
+    def _fewer(self, a: Delivered, b: Delivered) -> SameData:
+        text = f"yields fewer samples than A in an epoch: {b.samples} against {a.samples}"
+        if a.samples and not a.complete:
+            text += " or more"
+        if self.toggled:
+            raise TrialError(f"arm B {text}")
+        return SameData("different", f"B {text}.", b.samples)
+
+    def _ids(self, a: Delivered, b: Delivered) -> SameData | None:
+        number = min(len(a.ids), len(b.ids))
+        if a.ids[:number] == b.ids[:number]:
+            return None
+        again = self.deliver("A", self.spec_a, self.limit, None)
+        if again.ids[:number] != a.ids[:number]:
+            text = "The order of samples is random and cannot be seeded: nothing was compared."
+            return SameData("not_checked", text, 0)
+        at = next(i for i in range(number) if a.ids[i] != b.ids[i])
+        same = Counter(a.ids[:number]) == Counter(b.ids[:number])
+        text = "The same samples in another order" if same else "Other samples"
+        return SameData(
+            "different", f"{text}: sample {at} is {a.ids[at]} in A and {b.ids[at]} in B.", number
+        )
+
+    def _other_order(self, a: Delivered, b: Delivered) -> SameData | None:
+        """Iterable datasets: workers take turns, so the order says nothing."""
+        known, found = Counter(a.digests), Counter(b.digests)
+        if a.complete and b.complete and known == found:
+            text = f"{_first(a, b)}: same bytes, in another order, because workers take turns."
+            return SameData("identical", text, a.samples)
+        if max(found.values()) > max(known.values()):
+            text = (
+                f"B delivers samples up to {max(found.values())} times: the dataset does not share "
+                "them out between workers (torch.utils.data.get_worker_info)."
+            )
+            return SameData("different", text, b.samples)
+        if self.spec_a.num_workers == self.spec_b.num_workers or (a.complete and b.complete):
+            return None
+        text = (
+            "Workers take turns, so the first samples of the arms are not the same ones; the epoch "
+            "is too long to compare whole. Neither arm repeated a sample."
+        )
+        return SameData("not_checked", text, 0)
+
+    def _contents(self, a: Delivered, b: Delivered, number: int) -> SameData:
+        """Same samples, other bytes: random contents, or the doing of B?"""
+        workers = {
+            "num_workers": self.spec_b.num_workers,
+            "prefetch_factor": self.spec_b.prefetch_factor,
+            "multiprocessing_context": self.spec_b.multiprocessing_context,
+        }
+        like_b = self.spec_a.changed(**workers)
+        base = a
+        if self.spec_a.num_workers != self.spec_b.num_workers:
+            base = self.deliver("A", like_b, self.limit, None)
+            if base.digests[:number] == b.digests[:number]:
+                return self._random(a, b, number)
+        again = self.deliver("A", like_b, self.limit, None)
+        if again.digests[:number] != base.digests[:number]:
+            return self._random(a, b, number)
+        found = difference(base, b)
+        if found.close:
+            return SameData("close", f"{_first(a, b)}: {found.text}.", number, found.largest)
+        if self._is_random():
+            return self._random(a, b, number)
+        return SameData("different", f"The contents differ: {found.text}.", number)
+
+    def _is_random(self) -> bool:
+        alone = self.spec_a.changed(num_workers=0, prefetch_factor=None, persistent_workers=False)
+        one = self.deliver("A", alone, self.limit, None)
+        two = self.deliver("A", alone, self.limit, _ANOTHER_SEED)
+        number = min(len(one.digests), len(two.digests))
+        return one.ids == two.ids and one.digests[:number] != two.digests[:number]
+
+    def _random(self, a: Delivered, b: Delivered, number: int) -> SameData:
+        same = a.forms[:number] == b.forms[:number]
+        what = "samples by index, shapes and types agree" if a.ids else "shapes and types agree"
+        if not same:
+            what = "their shapes vary too" if self.iterable else "indices agree, shapes vary too"
+        text = (
+            f"Contents are drawn at random, so they were not compared value by value; {what} "
+            f"({number} samples)."
+        )
+        return SameData("not_checked", text, number)
+
+
+def _first(a: Delivered, b: Delivered) -> str:
+    whole = a.complete and b.complete
+    return f"All {a.samples} samples of an epoch" if whole else f"The first {a.samples} samples"

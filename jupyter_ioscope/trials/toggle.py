@@ -1,0 +1,72 @@
+"""One optimisation that can be switched on for a loader, and where all of them are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from jupyter_ioscope.errors import InputError, TrialError
+from jupyter_ioscope.registry import plugins
+from jupyter_ioscope.trials.spec import LoaderSpec
+
+
+@dataclass(frozen=True)
+class Toggle:
+    """A function spec -> spec with a stated effect, a stated cost and a reason to refuse.
+
+    `refuse` gives the reason why it does not apply, or "". `code` gets the user's spec and gives
+    what they would write. `learn` runs inside a trial's child before anything is timed and returns
+    JSON-ready facts; `apply_learnt` then replaces `apply`, or raises TrialError with the reason.
+    `end_point` is "steady", or "epochs" when what it changes happens between epochs.
+    `order`: toggles that make others possible come first.
+    """
+
+    name: str
+    title: str
+    effect: str
+    cost: str
+    refuse: Callable[[LoaderSpec], str]
+    apply: Callable[[LoaderSpec], LoaderSpec]
+    code: Callable[[LoaderSpec], str]
+    changes_data: bool = False
+    learn: Callable[[LoaderSpec], dict[str, Any]] | None = None
+    apply_learnt: Callable[[LoaderSpec, dict[str, Any]], LoaderSpec] | None = None
+    end_point: str = "steady"
+    order: int = 50
+
+
+def all_toggles() -> tuple[Toggle, ...]:
+    """Every known toggle, in the order in which they are applied."""
+    from jupyter_ioscope.trials import toggles
+
+    found = plugins(toggles, "TOGGLE", "jupyter_ioscope.toggles")
+    return tuple(sorted(found, key=lambda toggle: (toggle.order, toggle.name)))
+
+
+def chosen(toggles: Iterable[str | Toggle]) -> tuple[Toggle, ...]:
+    """The toggles meant by names or Toggle objects, each once, in order of application.
+
+    Raises:
+        InputError: a name is not known; the text lists those that are.
+    """
+    if isinstance(toggles, (str, Toggle)):
+        toggles = (toggles,)
+    known = {toggle.name: toggle for toggle in all_toggles()}
+    picked: dict[str, Toggle] = {}
+    for item in toggles:
+        if isinstance(item, Toggle):
+            picked[item.name] = item
+        elif isinstance(item, str) and item in known:
+            picked[item] = known[item]
+        else:
+            names = ", ".join(sorted(known))
+            raise InputError(f"toggles holds {item!r}, which is not known; choose from {names}")
+    return tuple(sorted(picked.values(), key=lambda toggle: (toggle.order, toggle.name)))
+
+
+def refuse_or_pass(toggle: Toggle, spec: LoaderSpec) -> None:
+    """Raises TrialError with the reason when `toggle` does not apply to `spec`."""
+    reason = toggle.refuse(spec)
+    if reason:
+        raise TrialError(f"arm B: the toggle {toggle.name!r} does not apply: {reason}")
