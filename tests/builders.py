@@ -247,7 +247,9 @@ def _series(world: World, end_ns: int) -> Mapping[str, Series]:
     return MappingProxyType(
         {
             "memory_pss": Series("memory_pss", "bytes", "gauge", "tree", times, memory),
-            "disk_read_bytes": Series("disk_read_bytes", "bytes", "cumulative", "tree", times, read),
+            "disk_read_bytes": Series(
+                "disk_read_bytes", "bytes", "cumulative", "tree", times, read
+            ),
             "cpu_ns": Series("cpu_ns", "ns", "cumulative", "tree", times, cpu),
         }
     )

@@ -39,7 +39,8 @@ def consumer_reading(profile: Profile) -> ThreadReadings | None:
     """The readings of the thread that iterated the loader."""
     own = [row for row in profile.threads if row.role == "consumer"]
     same = [row for row in own if row.tid == profile.consumer_tid]
-    return (same or own or [None])[0]
+    found = same or own
+    return found[0] if found else None
 
 
 def fetched_by_consumer(profile: Profile, made: Mapping[int, Fetch], batch: Batch) -> bool:
@@ -51,9 +52,7 @@ def fetched_by_consumer(profile: Profile, made: Mapping[int, Fetch], batch: Batc
     return all(row.num_workers == 0 for row in profile.loaders if row.loader == batch.loader)
 
 
-def _by_kind(
-    profile: Profile, made: Mapping[int, Fetch]
-) -> tuple[list[Batch], list[Batch]]:
+def _by_kind(profile: Profile, made: Mapping[int, Fetch]) -> tuple[list[Batch], list[Batch]]:
     alone = [row for row in profile.batches if fetched_by_consumer(profile, made, row)]
     chosen = {row.batch for row in alone}
     return alone, [row for row in profile.batches if row.batch not in chosen]

@@ -37,7 +37,7 @@ def clip(intervals: Iterable[Interval], first_ns: int, last_ns: int) -> list[Int
 
 
 def subtract(whole: Sequence[Interval], holes: Sequence[Interval]) -> list[Interval]:
-    """What of `whole` lies outside `holes`. Both sorted and without overlap, as `union` gives them."""
+    """What of `whole` lies outside `holes`. Both as `union` gives them."""
     left: list[Interval] = []
     at = 0
     for start, end in whole:

@@ -35,7 +35,7 @@ def replay_of(
     for row in known:
         turn = _turn(row, made[row.batch], usual_delay, put_ns)
         epochs.setdefault(row.epoch, []).append(turn)
-    workers = loader.num_workers or len({made[row.batch].worker for row in known if row.worker >= 0})
+    workers = loader.num_workers or len({row.worker for row in known if row.worker >= 0})
     credits = workers * (loader.prefetch_factor or 2)
     return Replay(tuple(tuple(turns) for turns in epochs.values()), credits, _length(known, made))
 
@@ -52,7 +52,8 @@ def _turn(row: Batch, fetch: Fetch, usual_delay: float, put_ns: float) -> Turn:
     else:
         main = float(row.wait_ns)
         delay = max(main, usual_delay)
-    return Turn(fetch.worker, cpu, off_cpu, put_ns, float(row.step_ns), main, max(0.0, delay - put_ns))
+    delay = max(0.0, delay - put_ns)  # the put is part of the worker's service already
+    return Turn(fetch.worker, cpu, off_cpu, put_ns, float(row.step_ns), main, delay)
 
 
 def _length(known: Sequence[Batch], made: Mapping[int, Fetch]) -> int:

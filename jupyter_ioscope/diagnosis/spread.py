@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 Z95 = 1.96  # half-width of a 95 % interval in standard errors (normal)
 BLOCKS = 12  # enough blocks for a stable spread, long enough each to hide the order of batches
@@ -33,7 +34,7 @@ def blocks(values: Sequence[float], count: int = BLOCKS) -> list[float]:
     if count < 1:
         return [float(sum(values))] if values else []
     edges = [round(i * len(values) / count) for i in range(count + 1)]
-    return [float(sum(values[a:b])) for a, b in zip(edges, edges[1:], strict=False)]
+    return [float(sum(values[a:b])) for a, b in pairwise(edges)]
 
 
 def block_ratio_error(numerators: Sequence[float], denominators: Sequence[float]) -> float | None:

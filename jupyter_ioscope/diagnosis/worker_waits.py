@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from jupyter_ioscope.diagnosis.inside import NO_PHASE, Seen, Span, blocked_parts, seen_in, split_inside
+from jupyter_ioscope.diagnosis.inside import (
+    NO_PHASE,
+    Seen,
+    Span,
+    blocked_parts,
+    seen_in,
+    split_inside,
+)
 from jupyter_ioscope.diagnosis.parts import Parts, thread_waits
 from jupyter_ioscope.diagnosis.spread import shares
 from jupyter_ioscope.model.diagnosis import ThreadWaits
@@ -27,7 +34,7 @@ class _Process:
     helpers: list[ThreadReadings] = field(default_factory=list)
 
     def life(self, profile: Profile) -> tuple[int, int]:
-        """From entering its loop (else the first reading or fetch) to leaving it (else the last)."""
+        """From entering its loop (else first reading or fetch) to leaving it (else the last)."""
         entered = self.info.entered_ns if self.info else -1
         left = self.info.left_ns if self.info else -1
         starts = [row.start_ns for row in self.fetches[:1]]

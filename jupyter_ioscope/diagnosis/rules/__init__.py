@@ -1,1 +1,1 @@
-"""rules."""
+"""Judgements, one file each with the constant RULE: the folder is the list."""

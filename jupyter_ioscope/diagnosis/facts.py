@@ -1,0 +1,127 @@
+"""Everything rules ask for: the numbers of the loop, and what removing a cost would gain."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+from jupyter_ioscope.diagnosis.cycles import Effect, Replay, Without
+from jupyter_ioscope.diagnosis.loop_facts import LoopFacts
+from jupyter_ioscope.diagnosis.recorded import replay_of
+from jupyter_ioscope.diagnosis.spread import Z95, together
+from jupyter_ioscope.errors import NotMeasuredError
+
+_ON_CPU = ("cpu", "idle", "start_up", "rest", "hand_over")
+_OFF_CPU = ("run_queue", "disk", "page_fault", "network", "sleep", "gil", "lock", "other")
+
+# Shares below this part of the loop are noise: two runs of one loader differ by more.
+NOISE_SHARE = 0.05
+
+
+class Gain(NamedTuple):
+    """Part of the loop's wall time that removing a cause frees, with a 95 % interval."""
+
+    share: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(share: float, error: float) -> Gain:
+        half = Z95 * error
+        return Gain(share, max(0.0, share - half), min(1.0, share + half))
+
+
+class Facts(LoopFacts):
+    """Numbers of one profile and what the loop would gain without one of its costs.
+
+    Raises `NotMeasuredError`, with the reason, when asked for a number that the profile lacks.
+    """
+
+    @cached_property
+    def replay(self) -> Replay:
+        """The main loader's batches as the loop model sees them."""
+        count = max(1, len([row for row in self.profile.fetches if row.worker >= 0]))
+        put_ns = 0.0 if self.alone else self.part_ns("hand_over") / count
+        replay = replay_of(self.loader, self.profile.batches, self.made, put_ns)
+        if replay is None:
+            raise NotMeasuredError("what a fetch costs", "no fetch was recorded")
+        return replay
+
+    @cached_property
+    def reach(self) -> float:
+        """Part of the loop's wall time that the main loader's batches cover."""
+        return min(1.0, self.replay.recorded_ns / self.loop.wall_ns)
+
+    def gain(self, without: Without, mix_error: Without | None = None) -> Gain:
+        """What the loop would gain without a cost: the replay with it against the replay without.
+
+        The error joins the spread over stretches of the loop, the sampling error of `without`
+        (`mix_error`, one standard error each), and how badly the model repeats what was recorded.
+        """
+        effect = self._effect(without)
+        sampled = 0.0
+        if mix_error is not None:
+            more = Without(*(min(1.0, a + b) for a, b in zip(without, mix_error, strict=True)))
+            less = Without(*(max(0.0, a - b) for a, b in zip(without, mix_error, strict=True)))
+            sampled = (self._effect(more).freed - self._effect(less).freed) / 2
+        misfit = min(0.5, abs(self.replay.misfit)) * effect.freed if self._has_replay else 0.0
+        reach = self.reach if self._has_replay else 1.0
+        error = together(effect.error, sampled, misfit / Z95)
+        return Gain.of(effect.freed * reach, error * reach)
+
+    @cached_property
+    def _has_replay(self) -> bool:
+        try:
+            return self.replay is not None
+        except NotMeasuredError:
+            return False
+
+    def _effect(self, without: Without) -> Effect:
+        return self.replay.effect(without) if self._has_replay else self._by_utilisation(without)
+
+    def _by_utilisation(self, without: Without) -> Effect:
+        """Without records of fetches: the loop goes as fast as its busier side allows."""
+        main = self.waits.consumer
+        rows = [row for row in self.waits.workers if row.wall_ns]
+        if main is None or not rows:
+            raise NotMeasuredError("what a fetch costs", "no fetch was recorded")
+        off_ns = sum(sum(p.time_ns for p in row.parts if p.name not in _ON_CPU) for row in rows)
+        wall = sum(row.wall_ns for row in rows)
+        cpu, off = sum(row.part_ns("cpu") for row in rows) / wall, off_ns / wall
+        step, hand = main.fraction("step"), main.fraction("hand_over")
+        before = max(cpu + off, step + hand)
+        main_after = step * (1 - without.step) + hand * (1 - without.hand_over)
+        after = max(cpu * (1 - without.cpu) + off * (1 - without.off_cpu), main_after)
+        error = self.waits.wait_fraction_error
+        return Effect(max(0.0, 1 - after / before) if before > 0 else 0.0, error)
+
+    def gain_blocked(self, *parts: str) -> Gain:
+        """Gain of removing kinds of time off the CPU inside fetches.
+
+        Raises NotMeasuredError where states were not sampled and the time off the CPU matters.
+        """
+        most = self.gain(Without(off_cpu=1.0))
+        if most.high < NOISE_SHARE:
+            return Gain(0.0, 0.0, most.high)
+        self.need_states()
+        off_ns = sum(
+            sum(p.time_ns for p in row.parts if p.name in _OFF_CPU) for row in self.fetching
+        )
+        if off_ns <= 0:
+            return Gain(0.0, 0.0, most.high)
+        rows = [p for row in self.fetching for p in row.parts if p.name in parts]
+        mix = sum(p.time_ns for p in rows) / off_ns
+        error = together(*(float(p.error_ns) for p in rows)) / off_ns
+        return self.gain(Without(off_cpu=mix), Without(off_cpu=error))
+
+    def gain_cpu(self, fraction: float = 1.0) -> Gain:
+        """Gain of removing a fraction of the CPU used in fetches (run-queue time not counted)."""
+        return self.gain(Without(cpu=fraction))
+
+    def gain_step(self) -> Gain:
+        return self.gain(Without(step=1.0))
+
+    def gain_hand_over(self) -> Gain:
+        if self.alone:
+            raise NotMeasuredError("hand-over", "there are no workers: nothing is handed over")
+        return self.gain(Without(hand_over=1.0))

@@ -1,0 +1,197 @@
+"""Numbers about the loop, the machine and the threads: computed once, or missing with reason."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from statistics import mean
+
+from jupyter_ioscope.diagnosis.consumer_waits import fetched_by_consumer
+from jupyter_ioscope.diagnosis.hot import Hot, hottest
+from jupyter_ioscope.diagnosis.loop import Loop, loop_of
+from jupyter_ioscope.diagnosis.phases import made_by
+from jupyter_ioscope.diagnosis.waits import waits_of
+from jupyter_ioscope.errors import NotMeasuredError
+from jupyter_ioscope.model.diagnosis import ThreadWaits, Waits
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.model.records import Batch, Fetch, LoaderInfo
+
+
+class LoopFacts:
+    """Named numbers of one profile.
+
+    Raises `NotMeasuredError`, with the reason, when asked for a number that the profile lacks.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+
+    # -- the loop ---------------------------------------------------------------------------------
+
+    @cached_property
+    def waits(self) -> Waits:
+        return waits_of(self.profile)
+
+    @cached_property
+    def loop(self) -> Loop:
+        loop = loop_of(self.profile)
+        if loop is None or loop.wall_ns <= 0:
+            raise NotMeasuredError("the loop", "no loader was iterated")
+        return loop
+
+    @property
+    def loop_s(self) -> float:
+        return self.loop.wall_ns / 1e9
+
+    @cached_property
+    def loader(self) -> LoaderInfo:
+        """The loader that took most of the consumer's time."""
+        spent: dict[int, int] = {}
+        for row in self.profile.batches:
+            spent[row.loader] = spent.get(row.loader, 0) + row.wait_ns + row.step_ns
+        for info in self.profile.loaders:
+            if info.loader == max(spent, key=lambda key: spent[key], default=info.loader):
+                return info
+        raise NotMeasuredError("the loader", "no loader was iterated")
+
+    @property
+    def workers(self) -> int:
+        return self.loader.num_workers
+
+    @cached_property
+    def batches(self) -> tuple[Batch, ...]:
+        """Batches of the main loader."""
+        number = self.loader.loader
+        return tuple(row for row in self.profile.batches if row.loader == number)
+
+    @cached_property
+    def made(self) -> dict[int, Fetch]:
+        """Batch number -> its fetch."""
+        return made_by(self.profile.batches, self.profile.fetches)
+
+    @cached_property
+    def fetches(self) -> tuple[Fetch, ...]:
+        """Fetches of the main loader."""
+        number = self.loader.loader
+        rows = tuple(row for row in self.profile.fetches if row.loader == number)
+        if not rows:
+            reason = "the workers were already running when the profile began"
+            if not self.loader.workers_before_profile:
+                reason = "no fetch was recorded"
+            raise NotMeasuredError("what a fetch costs", reason)
+        return rows
+
+    @cached_property
+    def samples_per_batch(self) -> float:
+        known = [row.samples for row in self.batches if row.samples >= 0]
+        if known:
+            return mean(known) or 1.0
+        return float(self.loader.batch_size or 1)
+
+    # -- the machine ------------------------------------------------------------------------------
+
+    @cached_property
+    def cores(self) -> float:
+        """Cores that may be used: affinity and quota honoured."""
+        usable = float(max(1, self.profile.machine.cpus_usable))
+        quota = self.profile.machine.cpu_quota
+        return min(usable, quota) if quota else usable
+
+    @cached_property
+    def runnable(self) -> float:
+        """Mean number of threads of the tree that ran or wanted to run."""
+        if not self.profile.threads:
+            raise NotMeasuredError("how many threads wanted a core", self._no_sampler())
+        busy = sum(row.run_ns + row.run_queue_ns for row in self.profile.threads)
+        return busy / self.loop.wall_ns
+
+    @cached_property
+    def helper_threads_runnable(self) -> float:
+        """Of `runnable`, threads inside workers that are not the worker's own."""
+        rows = [row for row in self.profile.threads if row.role == "other" and row.worker >= 0]
+        return sum(row.run_ns + row.run_queue_ns for row in rows) / self.loop.wall_ns
+
+    @cached_property
+    def tree_cpu_ns(self) -> int:
+        """CPU of the loop and all its workers: records where there are any, else thread times."""
+        served = sum(row.cpu_ns for row in self.profile.fetches if row.worker >= 0)
+        main = sum(row.wait_cpu_ns + row.step_cpu_ns for row in self.profile.batches)
+        others = sum(
+            row.run_ns for row in self.profile.threads if row.role not in ("consumer", "worker")
+        )
+        handed = sum(row.part_ns("hand_over") for row in self.waits.workers)
+        if not served:
+            served = sum(row.run_ns for row in self.profile.threads if row.role == "worker")
+            handed = 0
+        return served + main + others + handed
+
+    # -- the threads that fetch -------------------------------------------------------------------
+
+    @cached_property
+    def alone(self) -> bool:
+        """Whether the consumer fetches for itself."""
+        return bool(self.batches) and fetched_by_consumer(self.profile, self.made, self.batches[-1])
+
+    @property
+    def fetching(self) -> tuple[ThreadWaits, ...]:
+        """Rows of the threads that fetch."""
+        if self.alone:
+            return (self.waits.consumer,) if self.waits.consumer else ()
+        return self.waits.workers
+
+    def part_ns(self, part: str) -> int:
+        """Time of a part over all fetching threads."""
+        return sum(row.part_ns(part) for row in self.fetching)
+
+    def busy_fraction(self, part: str) -> float:
+        """A part as a fraction of the time in which the fetching threads were not idle."""
+        quiet = ("idle", "step", "start_up")
+        busy = sum(row.wall_ns - sum(map(row.part_ns, quiet)) for row in self.fetching)
+        return min(1.0, self.part_ns(part) / busy) if busy > 0 else 0.0
+
+    def need_states(self) -> None:
+        """Raises NotMeasuredError unless the states of the fetching threads were sampled."""
+        role = "consumer" if self.alone else "worker"
+        if not any(row.sample_ns for row in self.profile.threads if row.role == role):
+            raise NotMeasuredError("what blocked threads waited for", self._no_sampler())
+
+    def _no_sampler(self) -> str:
+        if self.profile.tier == "in_process":
+            gaps = [gap.reason for gap in self.profile.not_measured if "state" in gap.what]
+            return gaps[0] if gaps else "only records made inside the processes are there"
+        return "the sampler saw no such thread"
+
+    # -- details ----------------------------------------------------------------------------------
+
+    @cached_property
+    def hot(self) -> Hot:
+        """The user's function in which the fetching threads were seen most."""
+        stacks = self.profile.stacks
+        if stacks is None:
+            raise NotMeasuredError("where in the code", "stacks were not sampled")
+        found = hottest(stacks, "consumer" if self.alone else "worker")
+        if found is None:
+            raise NotMeasuredError("where in the code", "no stack sample fell into a fetch")
+        return found
+
+    def where(self) -> str:
+        """`hot` as text; empty where it is not known."""
+        try:
+            return self.hot.where
+        except NotMeasuredError:
+            return ""
+
+    @cached_property
+    def start_ups_ns(self) -> list[int]:
+        """Per epoch of the main loader: from `iter()` to the first fetch (or the first batch where
+        fetches are unknown), and the end of the epoch, when workers are stopped."""
+        found = []
+        for epoch in self.profile.epochs:
+            rows = [row for row in self.batches if row.epoch == epoch.epoch]
+            if epoch.loader != self.loader.loader or not rows:
+                continue
+            first = rows[0]
+            fetch = self.made.get(first.batch)
+            until = min(fetch.start_ns, first.wait_end_ns) if fetch else epoch.iter_end_ns
+            stop = epoch.end_ns - rows[-1].step_end_ns if epoch.end_ns is not None else 0
+            found.append(max(0, until - epoch.iter_start_ns) + max(0, stop))
+        return found

@@ -1,0 +1,74 @@
+"""Orders findings by what removing them would gain, and says whether the first is certain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from jupyter_ioscope.diagnosis.facts import NOISE_SHARE
+from jupyter_ioscope.diagnosis.spread import Z95
+from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.units import seconds
+
+# Standing in line. What is waited for is counted twice: as the line and as the work at its head.
+# With a line as long as the work, the line is the cause that a user can do something about.
+_LINES = ("gil", "lock", "run_queue")
+_LINE_AS_LONG = 0.75
+
+# A profile more than this many times as long is no advice that anybody follows.
+_LONGEST = 30.0
+
+
+def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Largest share first, noise left out. A line (GIL, lock, run queue) at least three quarters as
+    long as the first cause comes before it.
+
+    Noise: a share below 5 % of the loop, or an interval that reaches 0.
+    """
+    kept = [row for row in findings if row.share >= NOISE_SHARE and 2 * row.share > row.high]
+    kept.sort(key=lambda row: (-row.share, row.cause))
+    if kept and kept[0].resource not in (*_LINES, "consumer", "start_up"):
+        line = next((row for row in kept[1:] if row.resource in _LINES), None)
+        if line is not None and line.share >= _LINE_AS_LONG * kept[0].share:
+            kept.remove(line)
+            kept.insert(0, line)
+    return tuple(kept)
+
+
+def error_of(row: Finding) -> float:
+    """One standard error of a share, from its interval."""
+    return max(row.high - row.share, row.share - row.low) / Z95
+
+
+def separated(findings: Sequence[Finding]) -> bool:
+    """Whether the first cause is told apart from the second: their intervals do not overlap, or
+    their difference is more than two standard errors."""
+    if len(findings) < 2:
+        return True
+    first, second = findings[0], findings[1]
+    if first.share < second.share:  # a line that was put first: the numbers alone do not say so
+        return False
+    margin = first.share - second.share
+    apart = first.low > second.high
+    return apart or margin > 2 * math.hypot(error_of(first), error_of(second))
+
+
+def would_separate(findings: Sequence[Finding], wall_s: float) -> str:
+    """What would tell the first two causes apart; empty when they are."""
+    if separated(findings):
+        return ""
+    first, second = findings[0], findings[1]
+    if "run_queue" in (first.resource, second.resource):
+        return "Compare with fewer workers: one profile cannot say what the crowding wastes."
+    if first.resource in _LINES:
+        return (
+            "What is done while others stand in line is part of the same cost: remove the line, "
+            "then profile again."
+        )
+    margin = abs(first.share - second.share)
+    error = math.hypot(error_of(first), error_of(second))
+    factor = (2 * error / margin) ** 2 if margin > 0 else math.inf
+    if factor <= _LONGEST:
+        more_s = wall_s * max(0.2, factor - 1)
+        return f"Profile for about {seconds(more_s, 1)} longer."
+    return "They cost about the same: fix one, then profile again."

@@ -1,0 +1,47 @@
+"""The judgement that rules about blocked workers share."""
+
+from __future__ import annotations
+
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.rules import _words
+from jupyter_ioscope.diagnosis.rules._rule import finding
+from jupyter_ioscope.model.diagnosis import Finding
+
+
+def blocked(
+    facts: Facts,
+    part: str,
+    *,
+    cause: str,
+    title: str,
+    advice: str,
+    evidence: tuple[str, ...] = (),
+    toggles: tuple[str, ...] = (),
+    alone_too: bool = False,
+) -> Finding | None:
+    """What the loop would gain if fetches never waited for `part`. Waits of a loop without workers
+    have a rule of their own, unless `alone_too`."""
+    if not facts.batches or (facts.alone and not alone_too):
+        return None
+    gain = facts.gain_blocked(part)
+    if not facts.part_ns(part):
+        return None
+    return finding(
+        facts,
+        gain,
+        cause=cause,
+        resource=part,
+        title=title,
+        evidence=(_words.part_line(facts, part), *evidence, _words.where_line(facts)),
+        advice=advice,
+        toggles=toggles,
+        where=facts.where(),
+    )
+
+
+def overlap_advice(facts: Facts) -> str:
+    """More workers, for waits that can overlap."""
+    return (
+        f"Try {2 * max(1, facts.workers)} workers: their waits overlap, and a waiting worker "
+        "needs no core."
+    )

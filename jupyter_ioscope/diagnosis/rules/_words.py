@@ -1,0 +1,95 @@
+"""Sentences that several rules share."""
+
+from __future__ import annotations
+
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.spread import together
+from jupyter_ioscope.errors import NotMeasuredError
+from jupyter_ioscope.units import plus_minus, seconds
+
+NAMES = {
+    "cpu": "on the CPU, getting items",
+    "run_queue": "waiting for a core",
+    "disk": "waiting for the disk",
+    "page_fault": "waiting for pages of memory-mapped files",
+    "network": "waiting for the network",
+    "sleep": "sleeping",
+    "gil": "waiting for the GIL",
+    "lock": "waiting for a lock",
+}
+
+
+def who(facts: Facts) -> str:
+    """The threads that fetch, as the subject of a sentence (plural verb follows "Workers")."""
+    if facts.alone:
+        return "The loop itself"
+    return "The worker" if facts.workers == 1 else f"The {facts.workers} workers"
+
+
+def spends(facts: Facts) -> str:
+    return "spends" if facts.alone or facts.workers == 1 else "spend"
+
+
+def part_line(facts: Facts, part: str) -> str:
+    """`The 2 workers spend 68 ± 4 % of their time waiting for the disk.`"""
+    rows = facts.fetching
+    wall_ns = sum(row.wall_ns for row in rows)
+    if not wall_ns:
+        return ""
+    errors = [float(p.error_ns) for row in rows for p in row.parts if p.name == part]
+    percent = 100 * facts.part_ns(part) / wall_ns
+    error = 100 * together(*errors) / wall_ns
+    number = plus_minus(percent, error, 1) if error >= 0.5 else f"{percent:.0f}"
+    whose = "its" if facts.alone or facts.workers == 1 else "their"
+    return f"{who(facts)} {spends(facts)} {number} % of {whose} time {NAMES[part]}."
+
+
+def per_sample_line(facts: Facts, part: str) -> str:
+    """`That is 8.9 ms a sample.`"""
+    samples = sum(row.samples for row in facts.fetches if row.samples > 0)
+    if not samples:
+        return ""
+    return f"That is {seconds(facts.part_ns(part) / samples / 1e9)} a sample."
+
+
+def where_line(facts: Facts) -> str:
+    """`71 ± 3 % of the fetching was seen in decode in In [4], line 12 (inside it: load).`"""
+    try:
+        hot = facts.hot
+    except NotMeasuredError:
+        return ""
+    share = plus_minus(100 * hot.fraction, 100 * hot.error, 1)
+    inside = f", mostly inside its call of {hot.below}" if hot.below else ""
+    return f"{share} % of the samples of fetching are in {hot.where}{inside}."
+
+
+def cores_text(facts: Facts) -> str:
+    """`4 cores`, `1.5 cores` under a quota."""
+    return f"{facts.cores:g} core" + ("" if facts.cores == 1 else "s")
+
+
+def cores_full(facts: Facts) -> bool:
+    """Whether the loop and its workers use most of the cores they may use."""
+    return facts.tree_cpu_ns > 0.7 * facts.cores * facts.loop.wall_ns
+
+
+def more_workers(facts: Facts) -> int:
+    """Workers worth trying for CPU-bound work: one a core, and one core for the consumer if it is
+    busy for half of the time or more. 0 where there are that many already."""
+    busy = facts.waits.consumer.fraction("step") if facts.waits.consumer else 0.0
+    fitting = max(1, int(facts.cores) - (1 if busy >= 0.5 else 0))
+    return fitting if fitting > facts.workers else 0
+
+
+def decodes_images(facts: Facts) -> bool:
+    """Whether fetching was seen inside PIL."""
+    stacks = facts.profile.stacks
+    return stacks is not None and any("/PIL/" in frame.file for frame in stacks.frames)
+
+
+def workers_that_wait(facts: Facts) -> str:
+    """Advice for a loop that waits in its own fetches."""
+    return (
+        "Use workers: they wait at the same time, and a waiting worker needs no core. "
+        f"Begin with num_workers={max(4, 2 * int(facts.cores))}."
+    )

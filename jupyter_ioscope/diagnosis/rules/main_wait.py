@@ -1,0 +1,38 @@
+"""Without workers: waits of one fetch that other fetches could fill."""
+
+from __future__ import annotations
+
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.rules import _words
+from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.model.diagnosis import Finding
+
+_WAITS = ("disk", "page_fault", "network", "sleep")
+
+
+def judge(facts: Facts) -> Finding | None:
+    """What the loop would gain if its fetches never waited for anything but a core or a lock."""
+    if not facts.alone:
+        return None
+    gain = facts.gain_blocked(*_WAITS)
+    largest = max(_WAITS, key=facts.part_ns)
+    if not facts.part_ns(largest):
+        return None
+    return finding(
+        facts,
+        gain,
+        cause="no_workers_latency_bound",
+        resource=largest,
+        title="The loop waits for every sample itself, one after the other",
+        evidence=(
+            _words.part_line(facts, largest),
+            _words.per_sample_line(facts, largest),
+            _words.where_line(facts),
+        ),
+        advice=_words.workers_that_wait(facts),
+        toggles=("workers",),
+        where=facts.where(),
+    )
+
+
+RULE = Rule("main_wait", judge)

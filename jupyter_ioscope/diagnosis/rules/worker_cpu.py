@@ -1,0 +1,72 @@
+"""Workers are busy on the CPU."""
+
+from __future__ import annotations
+
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.rules import _words
+from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.errors import NotMeasuredError
+from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.units import percent
+
+
+def judge(facts: Facts) -> Finding | None:
+    """What the loop would gain if fetches in workers used no CPU (run-queue time not counted)."""
+    if facts.alone or not facts.batches:
+        return None
+    gain = facts.gain_cpu()
+    joining = collate_fraction(facts)
+    slow_collate = joining > 0.5
+    evidence = (
+        _words.part_line(facts, "cpu"),
+        _words.per_sample_line(facts, "cpu") if not facts.loader.workers_before_profile else "",
+        f"{percent(joining)} of a fetch joins the items into a batch." if slow_collate else "",
+        _words.where_line(facts),
+    )
+    return finding(
+        facts,
+        gain,
+        cause="slow_collate" if slow_collate else "decode_cpu",
+        resource="worker_cpu",
+        title="Workers are busy joining items into batches"
+        if slow_collate
+        else "Workers are busy making samples on the CPU",
+        evidence=evidence,
+        advice=advice(facts, slow_collate),
+        toggles=toggles(facts),
+        where=facts.where(),
+    )
+
+
+def collate_fraction(facts: Facts) -> float:
+    """Part of the fetches' time that collating takes; 0 where fetches are not known."""
+    try:
+        whole = sum(row.fetch_ns for row in facts.fetches)
+        return sum(row.collate_ns for row in facts.fetches) / whole if whole else 0.0
+    except NotMeasuredError:
+        return 0.0
+
+
+def advice(facts: Facts, slow_collate: bool) -> str:
+    work = (
+        "return arrays or tensors from the dataset, so that joining them is one copy"
+        if slow_collate
+        else f"make {facts.where() or 'the work on each sample'} cheaper, or do it once and keep "
+        "the result"
+    )
+    more = _words.more_workers(facts)
+    if more:
+        return (
+            f"Try {more} workers: {_words.cores_text(facts)} may be used and "
+            f"{facts.workers} workers keep at most {facts.workers} busy. Besides that, {work}."
+        )
+    full = f"More workers do not help: {_words.cores_text(facts)} are all there is. "
+    return (full if _words.cores_full(facts) else "") + work[0].upper() + work[1:] + "."
+
+
+def toggles(facts: Facts) -> tuple[str, ...]:
+    found = ("draft_decode",) if _words.decodes_images(facts) else ()
+    return (*found, "workers") if _words.more_workers(facts) else found
+
+
+RULE = Rule("worker_cpu", judge)
