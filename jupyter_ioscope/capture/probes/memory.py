@@ -1,0 +1,70 @@
+"""Memory of the tree (PSS: shared pages counted once) and what the machine has left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Sequence
+
+from jupyter_ioscope.capture import procfs
+from jupyter_ioscope.capture.probes._files import FileReader
+from jupyter_ioscope.capture.probes._probe import Probe, Target
+from jupyter_ioscope.capture.probes._series import SERIES
+from jupyter_ioscope.model.profile import Gap
+
+_NAMES = ("tree_pss_bytes", "tree_rss_bytes", "machine_available_bytes")
+# Reading PSS walks the page tables and holds the watched process's map lock while it does:
+# at most this share of time is spent in it.
+_PSS_SHARE = 0.005
+
+
+class MemoryReader(FileReader):
+    def __init__(self, target: Target) -> None:
+        super().__init__([SERIES[name] for name in _NAMES])
+        self._target = target
+        self._page_bytes = os.sysconf("SC_PAGE_SIZE")
+        self._meminfo = self.keep(f"{target.proc}/meminfo", 4096)
+        self._next_pss_s = 0.0
+        try:
+            self._pss_bytes(target.pid)
+        except (OSError, ValueError) as error:
+            self._next_pss_s = float("inf")
+            self.gaps.append(Gap("memory of the tree without double counting (PSS)", str(error)))
+
+    def read(self) -> Sequence[float | None]:
+        return [self._tree_pss(), self._tree_rss(), self._available()]
+
+    def _tree_pss(self) -> float | None:
+        start_s = time.monotonic()
+        if start_s < self._next_pss_s:
+            return None
+        total = 0.0
+        for pid in self._target.pids():
+            with contextlib.suppress(OSError, ValueError):
+                total += self._pss_bytes(pid)
+        end_s = time.monotonic()
+        self._next_pss_s = end_s + max(0.9, (end_s - start_s) / _PSS_SHARE)
+        return total
+
+    def _pss_bytes(self, pid: int) -> float:
+        text = procfs.read(f"{self._target.proc}/{pid}/smaps_rollup", 4096)
+        start = text.index(b"\nPss:") + 5
+        return int(text[start : text.index(b"kB", start)]) * 1024
+
+    def _tree_rss(self) -> float:
+        total = 0
+        for pid in self._target.pids():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                total += int(procfs.read(f"{self._target.proc}/{pid}/statm", 256).split()[1])
+        return total * self._page_bytes
+
+    def _available(self) -> float | None:
+        text = self._meminfo.read()
+        start = text.find(b"MemAvailable:")
+        if start < 0:
+            return None
+        return int(text[start + 13 : text.index(b"kB", start)]) * 1024
+
+
+PROBE = Probe("memory", "memory of the tree and the machine", MemoryReader, period_s=0.95)

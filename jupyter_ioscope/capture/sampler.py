@@ -1,0 +1,270 @@
+"""The kernel's side of the helper process that watches it: start, stop, and what came of it."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar
+
+from jupyter_ioscope.capture import roles, stacks
+from jupyter_ioscope.capture.cells import CellMap
+from jupyter_ioscope.capture.harvest import unpack_series
+from jupyter_ioscope.capture.helper_link import HelperError, HelperLink
+from jupyter_ioscope.capture.pyspy import RawStack, parse_raw
+from jupyter_ioscope.capture.request import SamplerRequest, SamplerResult
+from jupyter_ioscope.capture.rights import Rights, allow_tracer, yama_level
+from jupyter_ioscope.model.profile import Gap
+from jupyter_ioscope.model.readings import Stacks
+
+log = logging.getLogger("ioscope")
+
+_COLD_START_S = 5.0  # a Python has to start first
+_START_S = 1.5
+_LIVE_S = 0.2
+_STOP_S = 5.0
+_YAMA_ASKS = 1
+
+
+class Sampler:
+    """Watches this process through one helper process, which is kept for the next profile.
+
+    Nothing here raises for a helper that fails: the result then holds gaps with the reason.
+
+    Args:
+        proc: root of the proc file system; `IOSCOPE_PROC` or `/proc`.
+        sys_root: root of the sys file system; `IOSCOPE_SYS` or `/sys`.
+    """
+
+    _shared: ClassVar[Sampler | None] = None
+
+    def __init__(self, proc: str | None = None, sys_root: str | None = None) -> None:
+        self._proc = proc or os.environ.get("IOSCOPE_PROC", "/proc")
+        self._sys = sys_root or os.environ.get("IOSCOPE_SYS", "/sys")
+        self._owner_pid = os.getpid()
+        self._link: HelperLink | None = None
+        self._lock = threading.Lock()
+        self._request: SamplerRequest | None = None
+        self._rights = _nothing("not started", stacks_wanted=False)
+        self._own_stacks: stacks.InProcessStacks | None = None
+        self._asked_yama = False
+
+    @classmethod
+    def shared(cls) -> Sampler:
+        """The sampler of this process. A forked child gets one of its own."""
+        current = cls._shared
+        if current is not None and current._owner_pid != os.getpid():
+            current._forget()
+            current = None
+        if current is None:
+            current = cls._shared = cls()
+            atexit.register(current.close)
+        return current
+
+    def _forget(self) -> None:
+        if self._link is not None:
+            self._link.forget()
+        atexit.unregister(self.close)
+
+    def start(self, request: SamplerRequest) -> Rights:
+        """Begin watching; returns when py-spy has attached or it is known that it cannot.
+
+        Takes at most about 0.5 s, and 5 s for the first profile of a kernel on a very busy machine.
+        """
+        self._request = request
+        try:
+            with self._lock:
+                self._rights = self._start_helper(request)
+        except HelperError as error:
+            self._drop(kill=True)
+            self._rights = _nothing(str(error), request.stacks)
+        except BaseException:
+            self._drop(kill=True)
+            raise
+        if self._rights.stacks == "in-process" and request.pid == os.getpid():
+            self._start_own_stacks(request)
+        return self._rights
+
+    def _start_helper(self, request: SamplerRequest) -> Rights:
+        within_s = _START_S
+        if self._link is None or not self._link.alive():
+            self._drop(kill=True)
+            self._link = HelperLink(self._proc, self._sys)
+            within_s = _COLD_START_S
+        if request.pid == os.getpid() and yama_level(self._proc) == _YAMA_ASKS:
+            self._asked_yama = allow_tracer(self._link.pid)
+        return Rights(**self._link.ask("start", within_s, request=asdict(request))["rights"])
+
+    def _start_own_stacks(self, request: SamplerRequest) -> None:
+        try:
+            own = stacks.InProcessStacks(
+                stacks.stack_file(request.session_dir), request.stack_rate_hz
+            )
+            own.start()
+        except RuntimeError:  # no thread can be made
+            log.warning("no stacks from inside the process", exc_info=True)
+            return
+        self._own_stacks = own
+
+    def live(self) -> dict[str, float]:
+        """The newest value of each series; empty when nothing runs or the helper is busy."""
+        if self._link is None or self._request is None or not self._lock.acquire(blocking=False):
+            return {}
+        try:
+            return dict(self._link.ask("live", _LIVE_S)["live"])
+        except HelperError:
+            return {}
+        finally:
+            self._lock.release()
+
+    def stop(self, workers: Mapping[int, int], consumer_tid: int, cells: CellMap) -> SamplerResult:
+        """End watching and hand over what was seen.
+
+        Args:
+            workers: process id -> worker id of every worker there was.
+            consumer_tid: operating system's id of the thread whose loop was profiled.
+            cells: names the cells in stacks.
+        """
+        request, self._request = self._request, None
+        own, self._own_stacks = self._own_stacks, None
+        if own is not None:
+            own.stop()
+        if request is None:
+            return _failed("the sampler was not started", None)
+        try:
+            packed = self._stop_helper()
+        except HelperError as error:
+            return _failed(str(error), self._inside(request, workers, consumer_tid, cells))
+        try:
+            return self._result(request, packed, workers, consumer_tid, cells)
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            log.warning("the helper's answer could not be read", exc_info=True)
+            return _failed(f"the helper's answer could not be read: {error}", None)
+        finally:
+            if packed.get("stack_file"):
+                with contextlib.suppress(OSError):
+                    os.unlink(packed["stack_file"])
+
+    def _stop_helper(self) -> dict[str, Any]:
+        try:
+            with self._lock:
+                if self._link is None:
+                    raise HelperError(self._rights.reason)
+                return self._link.ask("stop", _STOP_S)
+        except HelperError:
+            self._drop(kill=True)
+            raise
+        finally:
+            if self._asked_yama:
+                allow_tracer(0)
+                self._asked_yama = False
+
+    def _result(
+        self,
+        request: SamplerRequest,
+        packed: Mapping[str, Any],
+        workers: Mapping[int, int],
+        consumer_tid: int,
+        cells: CellMap,
+    ) -> SamplerResult:
+        gaps = [Gap(*gap) for gap in packed["gaps"]]
+        raw, source, reason = self._raw_stacks(request, packed)
+        names = {(stack.pid, stack.tid): stack.thread for stack in raw if stack.tid}
+        threads = roles.readings(packed["threads"], request.pid, consumer_tid, workers, names)
+        built = self._build(request, raw, source, workers, consumer_tid, cells)
+        if reason and request.stacks:
+            gaps.append(Gap("stacks from outside (py-spy)" if built else "stacks", reason))
+        tier = "in_process" if not threads else "full" if packed["attach"] else "no_ptrace"
+        return SamplerResult(
+            tier=tier,
+            threads=threads,
+            series={item["name"]: unpack_series(item) for item in packed["series"]},
+            stacks=built,
+            gaps=tuple(dict.fromkeys(gaps)),
+            gpus=tuple(packed["gpus"]),
+            sampler_cpu_s=packed["sampler_cpu_s"],
+            stacks_cpu_s=packed["stacks_cpu_s"],
+        )
+
+    def _raw_stacks(
+        self, request: SamplerRequest, packed: Mapping[str, Any]
+    ) -> tuple[list[RawStack], str, str]:
+        """(stacks, source, reason why py-spy gave none)."""
+        reason = str(packed["no_stacks"])
+        if packed["stack_file"] and not reason:
+            try:
+                text = Path(packed["stack_file"]).read_text(encoding="utf-8", errors="replace")
+            except OSError as error:
+                reason = f"py-spy's file could not be read: {error}"
+            else:
+                raw = list(parse_raw(text))
+                if raw:
+                    return raw, "py-spy", ""
+                reason = "py-spy took no sample"
+        return stacks.read_in_process(request.session_dir), "in-process", reason
+
+    def _inside(
+        self,
+        request: SamplerRequest,
+        workers: Mapping[int, int],
+        consumer_tid: int,
+        cells: CellMap,
+    ) -> Stacks | None:
+        raw = stacks.read_in_process(request.session_dir)
+        return self._build(request, raw, "in-process", workers, consumer_tid, cells)
+
+    def _build(
+        self,
+        request: SamplerRequest,
+        raw: list[RawStack],
+        source: str,
+        workers: Mapping[int, int],
+        consumer_tid: int,
+        cells: CellMap,
+    ) -> Stacks | None:
+        if not raw:
+            return None
+        built = stacks.build(
+            raw,
+            source=source,
+            rate_hz=request.stack_rate_hz,
+            pid=request.pid,
+            consumer_tid=consumer_tid,
+            workers=workers,
+            cells=cells,
+            without=frozenset({self._rights.helper_pid}),
+        )
+        return built if built.stacks else None
+
+    def _drop(self, kill: bool) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.close(kill)
+
+    def close(self) -> None:
+        """End the helper process; the next start makes a new one. Harmless in a forked child."""
+        if self._owner_pid != os.getpid():
+            return
+        own, self._own_stacks = self._own_stacks, None
+        if own is not None:
+            own.stop()
+        self._drop(kill=False)
+
+
+def _nothing(reason: str, stacks_wanted: bool) -> Rights:
+    return Rights(False, reason, False, None, 0, "in-process" if stacks_wanted else "off")
+
+
+def _failed(reason: str, built: Stacks | None) -> SamplerResult:
+    gaps = [
+        Gap(what, reason)
+        for what in ("thread states and exact thread times", "counters of tree and machine")
+    ]
+    if built is None:
+        gaps.append(Gap("stacks", reason))
+    return SamplerResult(tier="in_process", stacks=built, gaps=tuple(gaps))
