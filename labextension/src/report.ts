@@ -87,8 +87,9 @@ class ReportView implements IReportView {
       return;
     }
     const { life, memory } = this;
-    const below = [timeline(report, life), flames(report, memory, life), notes(report, parts)];
-    const above = [head(report), bars(report, life), this.fixes(report), findings(report)];
+    const above = [head(report), bars(report, life), this.fixes(report)];
+    const graphs = [timeline(report, life), flames(report, memory, life)];
+    const below = [findings(report), ...graphs, notes(report, parts)];
     put(this.root, ...present(above), this.results, ...present(below));
     this.showComparisons(report.comparisons);
   }

@@ -42,8 +42,9 @@ function drawRow(pen: Pen, scene: IScene, depth: number): void {
   const [from, to] = scene.view;
   const scale = scene.width / (to - from);
   let index = firstEndingAfter(x1, first, end, from);
+  let drawn = 0; // up to where this row is painted
   while (index < end && x0[index] < to) {
-    const left = Math.max((x0[index] - from) * scale, 0);
+    const left = Math.max((x0[index] - from) * scale, drawn);
     const right = Math.min((x1[index] - from) * scale, scene.width);
     if (right - left >= GAP_PX) {
       drawFrame(pen, scene, index, left, right);
@@ -52,7 +53,8 @@ function drawRow(pen: Pen, scene: IScene, depth: number): void {
       // many frames share this pixel: draw one of them and go on behind the pixel
       pen.fillStyle = fillOf(scene, index);
       pen.fillRect(left, depth * ROW_PX, GAP_PX, ROW_PX - GAP_PX);
-      index = firstEndingAfter(x1, index + 1, end, from + (left + GAP_PX) / scale);
+      drawn = left + GAP_PX;
+      index = firstEndingAfter(x1, index + 1, end, from + drawn / scale);
     }
   }
 }
@@ -80,10 +82,18 @@ function drawFrame(pen: Pen, scene: IScene, index: number, left: number, right: 
   pen.font = own ? scene.look.fontOwn : scene.look.font;
   pen.fillStyle = scene.look.ink;
   const room = width - 2 * PADDING_PX;
-  const text = shortened(scene.columns.names[name], Math.floor(room / scene.look.characterPx));
+  const detail = own ? scene.columns.details[name] : '';
+  const limit = Math.floor(room / scene.look.characterPx);
+  const text = labelOf(scene.columns.names[name], detail, limit);
   if (text) {
     pen.fillText(text, left + PADDING_PX, top + ROW_PX / 2, room);
   }
+}
+
+/** The name, and where it is if there is room for both. */
+export function labelOf(name: string, detail: string, limit: number): string {
+  const both = `${name}   ${detail}`;
+  return detail && both.length <= limit ? both : shortened(name, limit);
 }
 
 /** `text` in at most `limit` characters; empty when nothing readable would remain. */

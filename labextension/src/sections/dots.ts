@@ -44,7 +44,8 @@ function trials(result: IComparison, arm: string, row: number): SVGElement[] {
 function axis(result: IComparison, top: number): SVGElement[] {
   return result.ticks.flatMap(tick => {
     const x = cssPercent(tick.x);
-    const text = svg('text', { x, y: top + 13, 'text-anchor': 'middle', class: 'ioscope-tick' });
+    const anchor = tick.x > 0.9 ? 'end' : 'middle'; // the last one may carry the unit
+    const text = svg('text', { x, y: top + 13, 'text-anchor': anchor, class: 'ioscope-tick' });
     text.textContent = tick.text;
     return [svg('line', { x1: x, x2: x, y1: 0, y2: top, class: 'ioscope-grid' }), text];
   });

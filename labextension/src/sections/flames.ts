@@ -4,6 +4,7 @@ import { toColumns } from '../flame/columns';
 import type { IColumns } from '../flame/columns';
 import { FlameGraph } from '../flame/graph';
 import { search } from '../flame/search';
+import type { IMatches } from '../flame/search';
 import { percentText } from '../flame/words';
 import type { IFlame, IReport } from '../payload';
 import { Tabs } from './tabs';
@@ -71,9 +72,7 @@ class Flames {
 
   private search(): void {
     const matches = this.columns && search(this.columns, this.field.value);
-    this.found.textContent = matches
-      ? `${matches.frames.toLocaleString('en')} frames, ${percentText(matches.share)} of the time`
-      : '';
+    this.found.textContent = matches ? foundText(matches) : '';
     this.graph?.highlight(matches);
   }
 
@@ -84,6 +83,11 @@ class Flames {
   private readonly shown = new Disposables();
   private graph: FlameGraph | null = null;
   private columns: IColumns | null = null;
+}
+
+function foundText(matches: IMatches): string {
+  const frames = `${matches.frames.toLocaleString('en')} ${matches.frames === 1 ? 'frame' : 'frames'}`;
+  return `${frames}, ${percentText(matches.share)} of the time`;
 }
 
 function readColumns(flame: IFlame): IColumns | null {

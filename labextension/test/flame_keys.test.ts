@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import type { IReport } from '../src/payload';
+import { IReportView, renderReport } from '../src/report';
+import fixture from './fixtures/report.json';
+import { fresh, openPage } from './page';
+
+const report = fixture as unknown as IReport;
+let page: ReturnType<typeof openPage>;
+let view: IReportView;
+
+beforeEach(() => {
+  page = openPage();
+  view = renderReport(page.root, fresh(report));
+});
+
+afterEach(() => {
+  view.dispose();
+  page.close();
+});
+
+function press(key: string): void {
+  const canvas = page.root.querySelector('canvas')!;
+  canvas.focus();
+  const { KeyboardEvent } = document.defaultView!;
+  canvas.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+}
+
+function spoken(): string {
+  return page.root.querySelector('.ioscope-flame [aria-live]')?.textContent ?? '';
+}
+
+describe('the flame graph by keyboard', () => {
+  test('arrows walk the tree and say where they are', () => {
+    const seen = ['ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowUp'].map(key => {
+      press(key);
+      return spoken().split(',')[0];
+    });
+    assert.deepEqual(seen, ['all workers', 'fetch', 'Photos.__getitem__', 'fetch']);
+  });
+
+  test('an arrow towards nothing stays where it is', () => {
+    press('ArrowDown');
+    press('ArrowUp');
+    assert.match(spoken(), /^all workers/);
+  });
+
+  test('Enter enlarges, Escape shows all again', () => {
+    const all = [...page.root.querySelectorAll('button')].find(one => one.textContent === 'Show all');
+    ['ArrowDown', 'ArrowDown', 'ArrowDown', 'Enter'].forEach(press);
+    assert.equal(all?.hidden, false);
+    press('Escape');
+    assert.equal(all?.hidden, true);
+  });
+
+  test('no key reaches the notebook: the report keeps them', () => {
+    const root = page.root.querySelector('.ioscope-report');
+    assert.equal(root?.getAttribute('data-lm-suppress-shortcuts'), 'true');
+  });
+});
+
+describe('tabs of the flame graph', () => {
+  test('arrows move between them, and one is a stop for Tab', () => {
+    const tabs = [...page.root.querySelectorAll<HTMLElement>('[role=tab]')];
+    const { KeyboardEvent } = document.defaultView!;
+    tabs[0].dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft', bubbles: true }));
+    const last = tabs[tabs.length - 1];
+    assert.equal(document.activeElement, last);
+    assert.deepEqual(
+      tabs.filter(tab => tab.tabIndex === 0),
+      [last]
+    );
+  });
+
+  test('the search stays when the tab changes', () => {
+    const field = page.root.querySelector<HTMLInputElement>('.ioscope-search')!;
+    field.value = 'forward';
+    const { Event } = document.defaultView!;
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+    const status = page.root.querySelector('.ioscope-flame-tools [role=status]')!;
+    assert.match(status.textContent ?? '', /^0 frames/);
+    const tabs = [...page.root.querySelectorAll<HTMLElement>('[role=tab]')];
+    tabs.find(tab => tab.textContent === 'consumer')!.click();
+    assert.match(status.textContent ?? '', /^1 frame, 11 %/);
+  });
+});

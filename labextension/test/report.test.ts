@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import type { IReport } from '../src/payload';
+import { renderReport } from '../src/report';
+import fixture from './fixtures/report.json';
+import { fresh, openPage } from './page';
+
+const report = fixture as unknown as IReport;
+let page: ReturnType<typeof openPage>;
+
+beforeEach(() => {
+  page = openPage();
+});
+
+afterEach(() => page.close());
+
+/** The report with `changes` in it, drawn. */
+function drawn(changes: Record<string, unknown> = {}): HTMLElement {
+  renderReport(page.root, { ...fresh(report), ...changes });
+  return page.root;
+}
+
+describe('a report shows', () => {
+  test('every text that it carries', () => {
+    const words = drawn().textContent ?? '';
+    const expected = [
+      report.headline,
+      report.detail,
+      report.cost,
+      report.variable,
+      report.flameSource,
+      ...report.figures.flatMap(one => [one.value, one.label]),
+      ...report.bars.map(one => one.who),
+      ...report.legend.map(one => one.label),
+      ...report.ceilings.flatMap(one => [one.label, one.text, one.how]),
+      ...report.findings.flatMap(one => [one.title, one.share, one.cost, one.advice, one.where]),
+      ...report.findings.flatMap(one => one.evidence),
+      ...report.toggles.flatMap(one => [one.title, one.refusal || one.effect, one.predicted]),
+      ...report.comparisons.flatMap(one => [one.headline, ...one.lines, one.code, ...one.notes]),
+      ...report.timeline.tracks.flatMap(one => [one.label, one.value]),
+      ...report.flames.map(one => one.label),
+      ...report.notMeasured.flatMap(one => [one.what, one.reason])
+    ];
+    assert.deepEqual(
+      expected.filter(text => !words.includes(text)),
+      []
+    );
+  });
+
+  test('each part of time as wide as its fraction', () => {
+    const pieces = [...drawn().querySelectorAll<HTMLElement>('.ioscope-track')[1].children];
+    const widths = pieces.map(piece => parseFloat((piece as HTMLElement).style.width) / 100);
+    assert.deepEqual(
+      widths,
+      report.bars[1].parts.map(part => part.fraction)
+    );
+  });
+
+  test('what would tell two causes apart, only when they are not told apart', () => {
+    const wouldSeparate = 'A longer run would tell.';
+    assert.ok(drawn({ separated: false, wouldSeparate }).textContent?.includes(wouldSeparate));
+    page.root.replaceChildren();
+    assert.ok(!drawn({ separated: true, wouldSeparate }).textContent?.includes(wouldSeparate));
+  });
+
+  test('nothing for sections that it does not have', () => {
+    const empty = { bars: [], ceilings: [], toggles: [], findings: [], flames: [], comparisons: [] };
+    const root = drawn({ ...empty, timeline: { tracks: [], start: '', end: '' } });
+    assert.equal(root.querySelectorAll('section').length, 0);
+    assert.ok(root.textContent?.includes(report.headline));
+  });
+});
+
+describe('hostile text stays text', () => {
+  const hostile = '<img src=x onerror=alert(1)><script>alert(2)</script>"\'&amp;';
+
+  /** Every text of a report replaced. */
+  function poisoned(value: unknown, key = ''): unknown {
+    if (typeof value === 'string') {
+      return ['verdict', 'arm'].includes(key) ? value : hostile;
+    }
+    if (Array.isArray(value)) {
+      return value.map(item => poisoned(item, key));
+    }
+    if (typeof value === 'object' && value !== null) {
+      return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, poisoned(v, k)]));
+    }
+    return value;
+  }
+
+  test('in every field', () => {
+    renderReport(page.root, poisoned(report), { insertCode: () => undefined });
+    assert.equal(page.root.querySelectorAll('img, script, iframe, a').length, 0);
+    assert.ok(page.root.querySelector('.ioscope-headline')?.textContent?.includes(hostile));
+    for (const element of page.root.querySelectorAll('*')) {
+      const handlers = [...element.attributes].filter(one => one.name.startsWith('on'));
+      assert.deepEqual(handlers, []);
+    }
+  });
+
+  test('in progress and in new comparisons', () => {
+    const view = renderReport(page.root, fresh(report));
+    view.setProgress({ state: 'running', text: hostile, fraction: 0.5 });
+    view.setComparisons(poisoned(report.comparisons));
+    assert.equal(page.root.querySelectorAll('img, script').length, 0);
+    assert.equal(page.root.querySelector('.ioscope-progress p')?.textContent, hostile);
+  });
+});
+
+describe('a payload that is not a report', () => {
+  const nothing: unknown[] = [undefined, null, 7, 'text', [], [1, 2]];
+
+  for (const payload of nothing) {
+    test(`is answered with a sentence: ${JSON.stringify(payload)}`, () => {
+      renderReport(page.root, payload);
+      assert.match(page.root.textContent ?? '', /holds no ioscope report/);
+    });
+  }
+
+  test('of another format names both versions and keeps the headline', () => {
+    const words = drawn({ format: 9, version: '3.1.4' }).textContent ?? '';
+    assert.match(words, /format 9 .* ioscope 3\.1\.4.* draws format 1/);
+    assert.ok(words.includes(report.headline));
+  });
+
+  test('without a headline is called damaged', () => {
+    assert.match(drawn({ headline: 12 }).textContent ?? '', /damaged/);
+  });
+});
+
+describe('a damaged part', () => {
+  const damage: Record<string, unknown> = {
+    bars: 'text',
+    figures: [null],
+    ceilings: [{ label: 'x', fraction: 'wide' }],
+    ceilingNow: { fraction: null },
+    findings: [{ evidence: [1] }],
+    toggles: { name: 1 },
+    timeline: { tracks: [{ x: [0, 1], y: [0] }] },
+    flames: [{ ...report.flames[0], x0: [0] }],
+    comparisons: [{ arms: 3 }],
+    notMeasured: 5,
+    detail: {}
+  };
+
+  for (const [part, value] of Object.entries(damage)) {
+    test(`is left out and named, the rest is drawn: ${part}`, () => {
+      const words = drawn({ [part]: value }).textContent ?? '';
+      assert.match(words, new RegExp(`could not be read: ${part}`));
+      assert.ok(words.includes(report.headline) && words.includes(report.cost));
+    });
+  }
+
+  test('of a flame graph leaves the other graphs', () => {
+    const flames = fresh(report.flames);
+    flames[0].depth[1] = 7;
+    const root = drawn({ flames });
+    assert.match(root.querySelector('.ioscope-flame-box')?.textContent ?? '', /damaged/);
+    root.querySelectorAll<HTMLElement>('[role=tab]')[1].click();
+    assert.ok(root.querySelector('.ioscope-flame-box canvas'));
+  });
+
+  test('draws numbers outside of their range at the nearest end', () => {
+    const bars = [{ who: 'w', title: '', parts: [{ ...report.bars[0].parts[0], fraction: 1e9 }] }];
+    assert.equal(drawn({ bars }).querySelector<HTMLElement>('.ioscope-piece')?.style.width, '100%');
+  });
+});
