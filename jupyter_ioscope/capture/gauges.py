@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from array import array
@@ -11,6 +12,7 @@ from collections.abc import Iterable
 from jupyter_ioscope.capture.probes._probe import Probe, Reader, SeriesInfo, Target
 from jupyter_ioscope.model.profile import Gap
 
+NO_PROC = "no /proc on this system"
 _MAX_READINGS = 20_000  # a series: 83 min at 4 Hz; then every second reading is forgotten
 _MAX_FAILURES = 3
 _SLOWEST_OPEN_S = 1.0
@@ -59,6 +61,9 @@ class Gauges:
     def _add(self, probe: Probe, target: Target) -> None:
         try:
             self._open.append(_Opened(probe, probe.open(target)))
+        except FileNotFoundError as error:
+            there = os.path.isdir(f"{target.proc}/self")
+            self._gaps.append(Gap(probe.what, _reason(error) if there else NO_PROC))
         except Exception as error:
             self._gaps.append(Gap(probe.what, _reason(error)))
 

@@ -25,7 +25,7 @@ class RawFrame(NamedTuple):
 
 
 class RawStack(NamedTuple):
-    """`samples` of one thread with the same frames; outermost frame first. `tid` is 0 where unknown."""
+    """`samples` of one thread with equal frames, outermost first. `tid` is 0 where unknown."""
 
     pid: int
     tid: int

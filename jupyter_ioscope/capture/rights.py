@@ -26,7 +26,7 @@ class Rights:
         yama: level of the Yama security module, None where it is not there.
         helper_pid: the process that looks; 0 when there is none.
         stacks: where stacks come from: "py-spy", "in-process" (the caller starts
-            `stacks.InProcessStacks` in the workers; the kernel's own is started already), "off".
+            `stacks.InProcessStacks` in the kernel and in the workers), "off".
     """
 
     attach: bool

@@ -51,7 +51,6 @@ class Sampler:
         self._lock = threading.Lock()
         self._request: SamplerRequest | None = None
         self._rights = _nothing("not started", stacks_wanted=False)
-        self._own_stacks: stacks.InProcessStacks | None = None
         self._asked_yama = False
 
     @classmethod
@@ -86,8 +85,6 @@ class Sampler:
         except BaseException:
             self._drop(kill=True)
             raise
-        if self._rights.stacks == "in-process" and request.pid == os.getpid():
-            self._start_own_stacks(request)
         return self._rights
 
     def _start_helper(self, request: SamplerRequest) -> Rights:
@@ -99,17 +96,6 @@ class Sampler:
         if request.pid == os.getpid() and yama_level(self._proc) == _YAMA_ASKS:
             self._asked_yama = allow_tracer(self._link.pid)
         return Rights(**self._link.ask("start", within_s, request=asdict(request))["rights"])
-
-    def _start_own_stacks(self, request: SamplerRequest) -> None:
-        try:
-            own = stacks.InProcessStacks(
-                stacks.stack_file(request.session_dir), request.stack_rate_hz
-            )
-            own.start()
-        except RuntimeError:  # no thread can be made
-            log.warning("no stacks from inside the process", exc_info=True)
-            return
-        self._own_stacks = own
 
     def live(self) -> dict[str, float]:
         """The newest value of each series; empty when nothing runs or the helper is busy."""
@@ -125,15 +111,15 @@ class Sampler:
     def stop(self, workers: Mapping[int, int], consumer_tid: int, cells: CellMap) -> SamplerResult:
         """End watching and hand over what was seen.
 
+        Where the stacks come from inside the processes (`Rights.stacks`), their files in the
+        request's folder are read now: whoever started them has ended them before.
+
         Args:
             workers: process id -> worker id of every worker there was.
             consumer_tid: operating system's id of the thread whose loop was profiled.
             cells: names the cells in stacks.
         """
         request, self._request = self._request, None
-        own, self._own_stacks = self._own_stacks, None
-        if own is not None:
-            own.stop()
         if request is None:
             return _failed("the sampler was not started", None)
         try:
@@ -250,9 +236,6 @@ class Sampler:
         """End the helper process; the next start makes a new one. Harmless in a forked child."""
         if self._owner_pid != os.getpid():
             return
-        own, self._own_stacks = self._own_stacks, None
-        if own is not None:
-            own.stop()
         self._drop(kill=False)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import functools
 import os
 import platform
@@ -15,7 +14,7 @@ from typing import Any
 
 from jupyter_ioscope import registry
 from jupyter_ioscope.capture import probes, rights
-from jupyter_ioscope.capture.gauges import Gauges
+from jupyter_ioscope.capture.gauges import NO_PROC, Gauges
 from jupyter_ioscope.capture.harvest import pack_series, pack_threads
 from jupyter_ioscope.capture.probes._probe import Probe
 from jupyter_ioscope.capture.pyspy import PySpy, find_py_spy
@@ -59,7 +58,7 @@ class Session:
     def _start_watching(self) -> None:
         if not os.path.isdir(f"{self.proc}/{self.pid}/task"):
             there = os.path.isdir(f"{self.proc}/self")
-            reason = f"process {self.pid} is gone" if there else "no /proc on this system"
+            reason = f"process {self.pid} is gone" if there else NO_PROC
             self.gaps.append(Gap("thread states and exact thread times", reason))
             return
         skip = frozenset({os.getpid()})
@@ -69,11 +68,11 @@ class Session:
         self._watch.sample()
 
     def _find_rights(self) -> rights.Rights:
+        if not os.path.isdir(f"{self.proc}/self"):
+            return rights.Rights(False, NO_PROC, False, None, os.getpid(), "off")
         error = rights.may_read_memory(self.pid)
         yama = rights.yama_level(self.proc)
         reason = "" if error == 0 else rights.why_refused(self.pid, error, yama)
-        if self._watch is None and error == errno.ENOSYS:
-            reason = self.gaps[0].reason
         return rights.Rights(
             attach=error == 0,
             reason=reason,
