@@ -150,8 +150,8 @@ def test_without_calls_a_disk_wait_that_ends_with_a_major_fault_is_a_page_fault(
 def test_without_calls_a_futex_that_asks_often_while_another_runs_is_the_gil() -> None:
     count = 20
     often = _samples(["futex"] * count, [0] * count, [8 * n for n in range(count)])
-    runs = _samples(["running"] * count, [0] * count, [n for n in range(count)])
-    seldom = _samples(["futex"] * count, [0] * count, [n for n in range(count)])
+    runs = _samples(["running"] * count, [0] * count, list(range(count)))
+    seldom = _samples(["futex"] * count, [0] * count, list(range(count)))
     elsewhere = _samples(["futex"] * count, [0] * count, [8 * n for n in range(count)], pid=2)
     refine([often, runs, seldom, elsewhere])
     assert {STATES[state] for state in often.states} == {"gil"}
