@@ -18,7 +18,7 @@ from jupyter_ioscope.units import seconds
 
 _POLL_S = 0.05
 _MEMORY_EVERY_S = 0.25  # PSS costs the watched process about 0.5 ms a reading
-_GRACE_S = 0.3  # for resource trackers to unlink semaphores once everything else is gone
+_GRACE_S = 0.5  # for resource trackers to unlink semaphores once everything else is gone
 
 
 class Child:

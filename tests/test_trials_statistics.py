@@ -1,0 +1,137 @@
+"""The interval keeps its promise under peeking, and finds what is there."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+
+from jupyter_ioscope.trials import statistics
+from jupyter_ioscope.trials.statistics import Interval, interval
+
+SEQUENCES, PAIRS = 600, 30
+
+
+def false_alarms(draw: Callable[[int], tuple[float, float]]) -> float:
+    """Share of A/A sequences in which any look after a pair called the arms different."""
+    alarms = 0
+    for _ in range(SEQUENCES):
+        a: list[float] = []
+        b: list[float] = []
+        for pair in range(PAIRS):
+            one, two = draw(pair)
+            a.append(one)
+            b.append(two)
+            if statistics.verdict(interval(b, a)) in ("faster", "slower"):
+                alarms += 1
+                break
+    return alarms / SEQUENCES
+
+
+def test_peeking_after_every_pair_keeps_false_alarms_below_five_percent() -> None:
+    rng = random.Random(1)
+    assert false_alarms(lambda pair: (rng.lognormvariate(0, 0.2), rng.lognormvariate(0, 0.2))) <= 0.05
+
+
+def test_heavy_tails_do_not_raise_false_alarms() -> None:
+    rng = random.Random(2)
+
+    def heavy() -> float:  # Student's t with 3 degrees of freedom, on the log scale
+        return math.exp(0.15 * rng.gauss(0, 1) / math.sqrt(rng.gammavariate(1.5, 2) / 3))
+
+    assert false_alarms(lambda pair: (heavy(), heavy())) <= 0.05
+
+
+def test_a_drifting_machine_does_not_raise_false_alarms_when_pairs_are_shuffled() -> None:
+    rng = random.Random(3)
+
+    def drifting(pair: int) -> tuple[float, float]:
+        first = math.exp(-0.05 * (2 * pair) + rng.gauss(0, 0.1))
+        second = math.exp(-0.05 * (2 * pair + 1) + rng.gauss(0, 0.1))
+        return (first, second) if rng.random() < 0.5 else (second, first)
+
+    assert false_alarms(drifting) <= 0.05
+
+
+def test_a_plain_confidence_interval_would_have_failed_this_simulation() -> None:
+    rng = random.Random(1)
+    alarms = 0
+    for _ in range(200):
+        logs: list[float] = []
+        for _ in range(PAIRS):
+            logs.append(rng.gauss(0, 0.25))
+            n = len(logs)
+            if n < 5:
+                continue
+            mean = sum(logs) / n
+            sd = math.sqrt(sum((x - mean) ** 2 for x in logs) / (n - 1))
+            if abs(mean) > 2.1 * sd / math.sqrt(n):
+                alarms += 1
+                break
+    assert alarms / 200 > 0.1
+
+
+def test_one_and_a_half_times_faster_is_found_within_ten_pairs() -> None:
+    rng = random.Random(4)
+    found = 0
+    for _ in range(400):
+        b: list[float] = []
+        for pair in range(1, 11):
+            b.append(1.5 * math.exp(rng.gauss(0, 0.25)))
+            seen = interval(b, [1.0] * pair)
+            if statistics.decided(seen, pair):
+                found += statistics.verdict(seen) == "faster"
+                break
+    assert found / 400 >= 0.8
+
+
+def test_the_closed_form_is_where_the_bayes_factor_reaches_one_over_alpha() -> None:
+    for n in (4, 7, 12, 40):
+        half = statistics.half_width(n, sd=0.3)
+        t = math.sqrt(n) * half / 0.3
+        assert statistics.log_bayes_factor(t, n) == pytest.approx(math.log(1 / statistics.ALPHA))
+
+
+def test_the_interval_covers_the_true_ratio_at_every_look() -> None:
+    rng = random.Random(5)
+    missed = 0
+    for _ in range(400):
+        b: list[float] = []
+        for pair in range(1, 21):
+            b.append(2.0 * math.exp(rng.gauss(0, 0.3)))
+            seen = interval(b, [1.0] * pair)
+            if not seen.low <= 2.0 <= seen.high:
+                missed += 1
+                break
+    assert missed / 400 <= 0.05
+
+
+def test_fewer_than_two_pairs_say_nothing() -> None:
+    assert interval([], []) [1:] == (0.0, math.inf)
+    assert interval([3.0], [1.0])[1:] == (0.0, math.inf)
+    assert statistics.verdict(interval([3.0], [1.0])) == "undecided"
+    assert math.isinf(interval([3.0], [1.0]).smallest_visible)
+
+
+def test_an_interval_inside_the_margin_is_the_same_even_without_one_in_it() -> None:
+    assert statistics.verdict(Interval(1.02, 1.01, 1.03)) == "same"
+    assert statistics.verdict(Interval(1.2, 1.01, 1.4)) == "faster"
+    assert statistics.verdict(Interval(0.8, 0.7, 0.97)) == "slower"
+    assert statistics.verdict(Interval(1.1, 0.9, 1.4)) == "undecided"
+
+
+def test_no_decision_before_four_pairs() -> None:
+    assert not statistics.decided(Interval(2.0, 1.9, 2.1), 3)
+    assert statistics.decided(Interval(2.0, 1.9, 2.1), 4)
+
+
+def test_smallest_visible_is_half_the_width_of_the_interval() -> None:
+    assert Interval(1.0, 1 / 1.1, 1.1).smallest_visible == pytest.approx(0.1)
+
+
+def test_medians() -> None:
+    assert statistics.median([3.0, 1.0, 2.0]) == 2.0
+    assert statistics.median([4.0, 1.0, 2.0, 3.0]) == 2.5
+    assert math.isnan(statistics.median([]))
