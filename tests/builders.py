@@ -379,3 +379,8 @@ def _arm(
 def part_names(pairs: Iterable[tuple[str, int, int]]) -> list[str]:
     """Names of the parts that hold time, largest first."""
     return [name for name, time_ns, _ in sorted(pairs, key=lambda part: -part[1]) if time_ns > 0]
+
+
+def replaced(reading: ThreadReadings, **changes: object) -> ThreadReadings:
+    """A thread's readings with some fields replaced."""
+    return dataclasses.replace(reading, **changes)  # type: ignore[arg-type]

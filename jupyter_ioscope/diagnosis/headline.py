@@ -50,7 +50,8 @@ def detail(facts: Facts, findings: Sequence[Finding], apart: bool, advice: str) 
 def _freed(row: Finding) -> str:
     error = 100 * (row.high - row.low) / 2
     if error > 10:
-        return f"without it the loop would take {100 * row.low:.0f} to {percent(row.high, 0)} less time"
+        low, high = 100 * row.low, percent(row.high, 0)
+        return f"without it the loop would take {low:.0f} to {high} less time"
     number = plus_minus(100 * row.share, error, 1) if error >= 0.5 else f"{100 * row.share:.0f}"
     return f"without it the loop would take {number} % less time"
 

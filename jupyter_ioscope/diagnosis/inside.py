@@ -81,13 +81,15 @@ class Seen:
     @property
     def queue_inside_ns(self) -> int:
         """Run-queue time inside fetches. A thread stands in the run queue when it is runnable, so
-        the exact total is divided as CPU time is."""
+        the exact total is divided as CPU time is; what does not fit outside was inside."""
         most = max(0, self.fetch_ns - self.fetch_cpu_ns)
         if not self.exact:
             seen = self.runnable_inside / self.samples_inside if self.samples_inside else 0.0
             return min(most, max(0, int(seen * self.fetch_ns) - self.fetch_cpu_ns))
         used = max(self.run_ns, self.fetch_cpu_ns)
-        return min(most, self.queue_ns * self.fetch_cpu_ns // used) if used else 0
+        by_cpu = self.queue_ns * self.fetch_cpu_ns // used if used else 0
+        off_cpu_outside = max(0, self.wall_ns - self.fetch_ns - self.cpu_outside_ns)
+        return min(most, max(by_cpu, self.queue_ns - off_cpu_outside))
 
     @property
     def cpu_outside_ns(self) -> int:

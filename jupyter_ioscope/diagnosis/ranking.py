@@ -41,16 +41,17 @@ def error_of(row: Finding) -> float:
 
 
 def separated(findings: Sequence[Finding]) -> bool:
-    """Whether the first cause is told apart from the second: their intervals do not overlap, or
-    their difference is more than two standard errors."""
+    """Whether the first cause is told apart from the second: their intervals do not overlap.
+
+    The errors are added, not joined as if independent: shares of one split depend on each other,
+    more of one is less of the other.
+    """
     if len(findings) < 2:
         return True
     first, second = findings[0], findings[1]
     if first.share < second.share:  # a line that was put first: the numbers alone do not say so
         return False
-    margin = first.share - second.share
-    apart = first.low > second.high
-    return apart or margin > 2 * math.hypot(error_of(first), error_of(second))
+    return first.share - second.share > Z95 * (error_of(first) + error_of(second))
 
 
 def would_separate(findings: Sequence[Finding], wall_s: float) -> str:
@@ -66,8 +67,8 @@ def would_separate(findings: Sequence[Finding], wall_s: float) -> str:
             "then profile again."
         )
     margin = abs(first.share - second.share)
-    error = math.hypot(error_of(first), error_of(second))
-    factor = (2 * error / margin) ** 2 if margin > 0 else math.inf
+    error = error_of(first) + error_of(second)
+    factor = (Z95 * error / margin) ** 2 if margin > 0 else math.inf
     if factor <= _LONGEST:
         more_s = wall_s * max(0.2, factor - 1)
         return f"Profile for about {seconds(more_s, 1)} longer."

@@ -29,7 +29,7 @@ def judge(facts: Facts) -> Finding | None:
         title=f"Threads of {where} stand in line for the interpreter lock (GIL)",
         evidence=(
             _words.part_line(facts, "gil") if facts.part_ns("gil") else "",
-            f"{percent(unpacking.share)} of the loop's time went into waiting for the GIL in next()."
+            f"{percent(unpacking.share)} of the loop's time passed waiting for the GIL in next()."
             if unpacking.share
             else "",
             _words.where_line(facts),

@@ -13,7 +13,7 @@ def judge(facts: Facts) -> Finding | None:
     if not facts.alone:
         return None
     gain = facts.gain_cpu()
-    spread = _words.more_workers(facts)
+    spread = _words.more_workers(facts) if facts.cores >= 2 else 0
     image = ("draft_decode",) if _words.decodes_images(facts) else ()
     place = facts.where() or "the work on each sample"
     return finding(

@@ -1,0 +1,62 @@
+"""The replay repeats what was recorded, and predicts what a change really does."""
+
+from __future__ import annotations
+
+import pytest
+
+from jupyter_ioscope.diagnosis.cycles import Without
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.loop import loop_of
+from jupyter_ioscope.model.profile import Profile
+from tests import builders
+
+
+def loop_ns(profile: Profile) -> int:
+    loop = loop_of(profile)
+    assert loop is not None
+    return loop.wall_ns
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 4])
+@pytest.mark.parametrize("step_ms", [0.5, 5.0, 25.0])
+def test_the_replay_repeats_the_recording(workers: int, step_ms: float) -> None:
+    profile = builders.profile(workers, step_ms=step_ms, fetch_cv=0.4, batches=60, epochs=2)
+    assert abs(Facts(profile).replay.misfit) < 0.05
+
+
+@pytest.mark.parametrize("workers", [0, 2, 3])
+@pytest.mark.parametrize("step_ms", [1.0, 6.0])
+def test_removing_disk_time_frees_what_a_loop_without_it_shows(
+    workers: int, step_ms: float
+) -> None:
+    slow = builders.profile(
+        workers, states={"cpu": 0.4, "disk": 0.6}, step_ms=step_ms, batches=200, start_ms=0
+    )
+    fast = builders.profile(workers, fetch_ms=8.0, step_ms=step_ms, batches=200, start_ms=0)
+    truth = 1 - loop_ns(fast) / loop_ns(slow)
+    gain = Facts(slow).gain_blocked("disk")
+    assert gain.share == pytest.approx(truth, abs=0.04)
+    assert gain.low <= truth + 0.02
+    assert gain.high >= truth - 0.02
+
+
+def test_a_loop_bound_by_its_step_gains_nothing_from_faster_workers() -> None:
+    facts = Facts(builders.profile(2, fetch_ms=4, step_ms=20))
+    assert facts.gain_cpu().share < 0.02
+    assert facts.gain_step().share > 0.8
+
+
+def test_a_loop_bound_by_workers_gains_nothing_from_a_faster_step() -> None:
+    facts = Facts(builders.profile(2, fetch_ms=40, step_ms=5))
+    assert facts.gain_step().share < 0.02
+
+
+def test_a_costly_take_over_limits_the_loop_whatever_the_workers_do() -> None:
+    facts = Facts(builders.profile(4, fetch_ms=4, step_ms=1, main_ms=20))
+    assert facts.gain_hand_over().share > 0.8
+    assert facts.gain_cpu().share < 0.02
+
+
+def test_nothing_removed_frees_nothing() -> None:
+    effect = Facts(builders.profile()).replay.effect(Without())
+    assert effect.freed == 0

@@ -1,0 +1,164 @@
+"""Every rule names its cause on loaders that have only that trouble, and keeps quiet otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jupyter_ioscope.diagnosis.diagnose import diagnose
+from jupyter_ioscope.model.diagnosis import RESOURCES
+from tests import builders
+
+# name -> (settings of the simulated loader, cause, resource)
+SINGLE: dict[str, tuple[dict[str, Any], str, str]] = {
+    "step": ({"fetch_ms": 3, "step_ms": 15}, "not_loader_bound", "consumer"),
+    "step, no workers": (
+        {"workers": 0, "fetch_ms": 0.4, "step_ms": 15},
+        "not_loader_bound",
+        "consumer",
+    ),
+    "cpu": ({"cpu_fraction": 1.0}, "decode_cpu", "worker_cpu"),
+    "collate": ({"collate_fraction": 0.8}, "slow_collate", "worker_cpu"),
+    "cpu, no workers": ({"workers": 0}, "no_workers_cpu_bound", "main_cpu"),
+    "cpu, one core": ({"workers": 0, "cpus": 1}, "decode_cpu", "main_cpu"),
+    "sleep, no workers": (
+        {"workers": 0, "states": {"cpu": 0.1, "sleep": 0.9}},
+        "no_workers_latency_bound",
+        "sleep",
+    ),
+    "disk, no workers": (
+        {"workers": 0, "states": {"cpu": 0.2, "disk": 0.8}},
+        "no_workers_latency_bound",
+        "disk",
+    ),
+    "page fault, no workers": (
+        {"workers": 0, "states": {"cpu": 0.2, "page_fault": 0.8}},
+        "no_workers_latency_bound",
+        "page_fault",
+    ),
+    "disk": ({"states": {"cpu": 0.2, "disk": 0.8}, "read_bytes": 400_000}, "disk_latency", "disk"),
+    "large reads": (
+        {"states": {"cpu": 0.2, "disk": 0.8}, "read_bytes": 80_000_000},
+        "disk_bandwidth",
+        "disk",
+    ),
+    "page fault": ({"states": {"cpu": 0.2, "page_fault": 0.8}}, "page_fault_io", "page_fault"),
+    "network": ({"states": {"cpu": 0.1, "network": 0.9}}, "network_latency", "network"),
+    "sleep": ({"states": {"cpu": 0.1, "sleep": 0.9}}, "no_workers_latency_bound", "sleep"),
+    "lock": (
+        {"workers": 4, "states": {"cpu": 0.25, "lock": 0.75}, "step_ms": 0.5},
+        "lock_contention",
+        "lock",
+    ),
+    "gil, no workers": (
+        {"workers": 0, "states": {"cpu": 0.45, "gil": 0.55}},
+        "gil_bound_threads",
+        "gil",
+    ),
+    "many tensors": (
+        {"fetch_ms": 3, "step_ms": 1, "main_ms": 40, "tensors": 113},
+        "ipc_many_tensors",
+        "hand_over",
+    ),
+    "objects": (
+        {"fetch_ms": 3, "step_ms": 1, "main_ms": 20, "tensors": 5000, "batch_bytes": 90_000},
+        "ipc_python_objects",
+        "hand_over",
+    ),
+    "large batches": (
+        {"fetch_ms": 3, "step_ms": 1, "main_ms": 20, "tensors": 2, "batch_bytes": 150_000_000},
+        "bytes_inflated",
+        "hand_over",
+    ),
+    "too many workers": (
+        {
+            "workers": 8,
+            "cpus": 2,
+            "states": {"cpu": 0.25, "run_queue": 0.75},
+            "step_ms": 0.2,
+            "main_ms": 0.1,
+        },
+        "too_many_workers",
+        "run_queue",
+    ),
+    "restarts": (
+        {"epochs": 6, "batches": 10, "fetch_ms": 4, "start_ms": 150},
+        "worker_restart_per_epoch",
+        "start_up",
+    ),
+    "one slow start": ({"fetch_ms": 4, "start_ms": 3000}, "first_batch_setup", "start_up"),
+}
+
+
+def build(settings: dict[str, Any], seed: int) -> Any:
+    return builders.profile(**{"batches": 150, **settings, "seed": seed})
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", SINGLE)
+def test_the_only_trouble_comes_first(name: str, seed: int) -> None:
+    settings, cause, resource = SINGLE[name]
+    found = diagnose(build(settings, seed)).findings
+    assert (found[0].cause, found[0].resource) == (cause, resource)
+
+
+@pytest.mark.parametrize("name", [name for name in SINGLE if name.startswith("step")])
+def test_a_healthy_loader_is_told_that_nothing_is_wrong(name: str) -> None:
+    diagnosis = diagnose(build(SINGLE[name][0], seed=9))
+    assert [row.cause for row in diagnosis.findings] == ["not_loader_bound"]
+    assert diagnosis.headline.startswith("Nothing to fix here")
+
+
+def test_a_balanced_loader_has_no_trouble() -> None:
+    diagnosis = diagnose(builders.profile(2, fetch_ms=20, step_ms=10.5, batches=150))
+    assert [row.cause for row in diagnosis.findings] == ["not_loader_bound"]
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_findings_are_complete(name: str) -> None:
+    diagnosis = diagnose(build(SINGLE[name][0], seed=5))
+    for row in diagnosis.findings:
+        assert row.resource in RESOURCES
+        assert 0 <= row.low <= row.share <= row.high <= 1
+        assert row.title
+        assert row.advice
+        assert row.evidence
+        assert all(any(c.isdigit() for c in line) for line in row.evidence[:1])
+        assert set(row.toggles) <= {"workers", "prefetch", "persistent_workers", "draft_decode"}
+        assert 0 <= row.cost_s <= row.share * 1e9
+
+
+def test_advice_asks_for_more_workers_only_where_there_are_cores() -> None:
+    free = diagnose(builders.profile(2, cpus=6)).findings[0]
+    full = diagnose(builders.profile(2, cpus=2)).findings[0]
+    quota = diagnose(builders.profile(2, cpus=8, quota=2.0)).findings[0]
+    assert "Try 6 workers" in free.advice
+    assert "workers" in free.toggles
+    for row in (full, quota):
+        assert "More workers do not help" in row.advice
+        assert "workers" not in row.toggles
+
+
+def test_the_function_that_the_time_went_into_is_named() -> None:
+    found = diagnose(builders.profile(2, hot="rotate")).findings[0]
+    assert found.where == "rotate in In [4], line 12"
+    assert any("rotate in In [4], line 12" in line for line in found.evidence)
+
+
+def test_what_workers_did_before_the_profile_leaves_other_rules_standing() -> None:
+    profile = builders.profile(states={"cpu": 0.1, "sleep": 0.9}, batches=150)
+    diagnosis = diagnose(builders.with_workers_before_profile(profile))
+    assert diagnosis.findings[0].resource == "sleep"
+    assert "hand_over" in {row.rule for row in diagnosis.unknown}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_without_the_sampler_blocked_fetches_are_found_and_the_reason_is_unknown(
+    workers: int,
+) -> None:
+    profile = builders.profile(workers, states={"cpu": 0.1, "sleep": 0.9}, tier="in_process")
+    diagnosis = diagnose(profile)
+    assert diagnosis.findings[0].resource == "none"
+    assert {"gil", "lock"} <= {row.rule for row in diagnosis.unknown}
+    assert all("helper process could not be started" in row.reason for row in diagnosis.unknown)
