@@ -11,7 +11,7 @@ from jupyter_ioscope.views.shapes import IArmRow, IComparison, IProgress, ITick,
 from jupyter_ioscope.views.words import clean, clean_lines
 
 PROGRESS_STATES = ("idle", "running", "cancelling", "done", "cancelled", "failed")
-_DOTS = 60  # an arm; more would lie on top of each other
+_DOTS = 40  # an arm; more would lie on top of each other
 _NOTES = 8
 
 

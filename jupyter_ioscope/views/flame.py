@@ -18,7 +18,7 @@ from jupyter_ioscope.views.shapes import IFlame
 
 WORKERS_DRAWN = 8  # one by one; the rest is merged into one graph that says how many it holds
 GROWN = 400  # frames of one graph: more cannot be told apart at the width of a page
-_DIGITS = 5  # of x: one hundred-thousandth of the width is far below a pixel
+_DIGITS = 4  # of x: a tenth of a pixel, and every digit is paid for some thousand times
 
 
 class Node:

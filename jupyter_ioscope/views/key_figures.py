@@ -50,26 +50,28 @@ def _throughput(throughput: Throughput | None) -> Iterator[IFigure]:
 def _memory(profile: Profile) -> IFigure:
     found = find(profile, "memory")
     if not found:
-        return _missing(profile, ("memory", "pss"), "peak memory")
-    peak = max(series.peak() for series in found)
+        return _missing(profile, ("memory", "counters"), "peak memory")
+    peak = bytes_text(max(series.peak() for series in found))
+    shared = "once" if "pss" in found[0].name else "in each of them"
     return IFigure(
-        value=bytes_text(peak),
+        value=peak,
         label="peak memory, all processes",
-        title=f"{bytes_text(peak)} at the highest reading; memory shared by processes counts once",
+        title=f"{peak} at the highest reading; memory shared by processes counts {shared}",
     )
 
 
 def _bytes_read(profile: Profile) -> Iterator[IFigure]:
-    disk = sum(max(0.0, series.total()) for series in find(profile, "disk_read"))
-    if find(profile, "disk_read"):
+    found = find(profile, "disk_read")
+    disk = sum(max(0.0, series.total()) for series in found)
+    if found:
         per_s = disk / profile.wall_s if profile.wall_ns else 0.0
         yield IFigure(
             value=bytes_text(disk),
-            label="read from disk",
+            label="read from disk" + (", all programs" if found[0].scope == "machine" else ""),
             title=f"{bytes_text(per_s)}/s on average; what came from the page cache is not counted",
         )
     else:
-        yield _missing(profile, ("disk", "bytes read"), "read from disk")
+        yield _missing(profile, ("bytes the tree read", "counters"), "read from disk")
     network = sum(max(0.0, series.total()) for series in find(profile, "network"))
     if network > disk:  # only then it says something about the loader
         yield IFigure(
@@ -90,7 +92,7 @@ def _gpu(profile: Profile) -> Iterator[IFigure]:
             title=clean(", ".join(profile.machine.gpus), 200) or "mean over the profile",
         )
     elif profile.machine.gpus:
-        yield _missing(profile, ("gpu",), "GPU busy")
+        yield _missing(profile, ("gpu", "counters"), "GPU busy")
 
 
 def _recorded(profile: Profile) -> IFigure:

@@ -20,11 +20,13 @@ from jupyter_ioscope.views.flame import Tree, columns, trees
 from jupyter_ioscope.views.key_figures import key_figures
 from jupyter_ioscope.views.shapes import FORMAT, IFinding, IFlame, IGap, IReport, IToggle
 from jupyter_ioscope.views.timeline import POINTS, timeline
-from jupyter_ioscope.views.words import clean
+from jupyter_ioscope.views.words import clean, clean_lines
 
 __all__ = ["Size", "comparison_payload", "flames", "progress_payload", "report_payload"]
 
-_FINDINGS, _EVIDENCE, _TOGGLES, _GAPS, _COMPARISONS = 12, 8, 24, 16, 4
+_FINDINGS, _EVIDENCE, _TOGGLES, _GAPS, _COMPARISONS = 12, 8, 24, 16, 3
+
+_WEIGHTS = {"workers": 4, "consumer": 2}  # of the flame graphs, by Tree.key
 
 
 @dataclass(frozen=True)
@@ -84,11 +86,11 @@ def report_payload(
 
 
 def flames(grown: Sequence[Tree], frames: int) -> list[IFlame]:
-    """The flame graphs with about `frames` frames in all: the first, merged one gets a double share."""
-    if not grown:
-        return []
-    share = max(1, frames // (len(grown) + 1))
-    return [columns(tree, share * (2 if i == 0 else 1)) for i, tree in enumerate(grown)]
+    """The flame graphs with at most `frames` frames in all: most for the workers merged, then the
+    consumer; one worker alone usually looks like the others."""
+    weights = [_WEIGHTS.get(tree.key, 1) for tree in grown]
+    shares = [frames * weight // sum(weights) for weight in weights]
+    return [columns(tree, max(1, share)) for tree, share in zip(grown, shares, strict=True)]
 
 
 def _finding(finding: Finding) -> IFinding:
@@ -113,6 +115,7 @@ def _toggle(offer: Offer) -> IToggle:
         refusal=clean(offer.refusal),
         suggested=offer.suggested,
         predicted="",
+        code=clean_lines(offer.code, 1000),
     )
 
 

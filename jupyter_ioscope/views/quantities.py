@@ -9,17 +9,18 @@ from typing import NamedTuple
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import Series
 
-# Quantity -> names of series that hold it, best first. A name ending in "*" stands for one series a
-# device (`gpu0_busy`): their mean is shown.
+# Quantity -> names of series that hold it, best first (capture/probes gives them). A "*" stands for
+# the number of a device.
 _NAMES: dict[str, tuple[str, ...]] = {
-    "cpu": ("cpu", "cpu_ns"),
-    "memory": ("memory", "memory_pss"),
-    "disk_read": ("disk_read", "disk_read_bytes"),
-    "network": ("network_received_bytes", "network_bytes"),
-    "io_wait": ("io_pressure_some", "io_pressure"),
-    "gpu": ("gpu_busy", "gpu*_busy"),
-    "gpu_memory": ("gpu_memory", "gpu*_memory"),
+    "cpu": ("tree_cpu_ns",),
+    "memory": ("tree_pss_bytes", "tree_rss_bytes"),
+    "disk_read": ("tree_read_bytes", "machine_disk_read_bytes"),
+    "network": ("net_received_bytes",),
+    "io_wait": ("psi_io_some_us", "machine_iowait_ns"),
+    "gpu": ("gpu*_busy_fraction",),
+    "gpu_memory": ("gpu*_memory_bytes",),
 }
+_PER_SECOND = {"ns": 1e-9, "us": 1e-6}  # growth of a time per second: cores, or a share of time
 
 
 class Curve(NamedTuple):
@@ -39,13 +40,20 @@ def find(profile: Profile, quantity: str) -> list[Series]:
     """The series that hold a quantity: one, or one a device; none where it was not recorded."""
     for name in _NAMES[quantity]:
         before, star, after = name.partition("*")
-        if not star and name in profile.series:
-            return _filled([profile.series[name]])
-        if star:
-            named = sorted(n for n in profile.series if n.startswith(before) and n.endswith(after))
-            if found := _filled([profile.series[n] for n in named]):
-                return found
+        names = [name] if not star else _numbered(profile, before, after)
+        if found := _filled([profile.series[one] for one in names if one in profile.series]):
+            return found
     return []
+
+
+def _numbered(profile: Profile, before: str, after: str) -> list[str]:
+    middles = {
+        name: name[len(before) : len(name) - len(after)]
+        for name in profile.series
+        if name.startswith(before) and name.endswith(after)
+    }
+    numbers = {name: int(middle) for name, middle in middles.items() if middle.isdecimal()}
+    return sorted(numbers, key=lambda name: numbers[name])
 
 
 def _filled(series: list[Series]) -> list[Series]:
@@ -53,16 +61,20 @@ def _filled(series: list[Series]) -> list[Series]:
 
 
 def curve(series: Series) -> Curve:
-    """A gauge as it is; a cumulative series as its growth per second between readings."""
+    """A gauge as it is; a cumulative series as its growth per second between readings.
+
+    Growth of a CPU time is in cores, of another time a fraction, of bytes in bytes/s.
+    """
     if series.kind != "cumulative":
         return Curve(series.time_ns, series.values)
+    scale = _PER_SECOND.get(series.unit, 1.0)
     times: list[int] = []
     rates: list[float] = []
     readings = zip(series.time_ns, series.values, strict=True)
     for (t0, v0), (t1, v1) in pairwise(readings):
         if t1 > t0:
             times.append(t1)
-            rates.append(max(0.0, v1 - v0) * 1e9 / (t1 - t0))
+            rates.append(max(0.0, v1 - v0) * scale * 1e9 / (t1 - t0))
     return Curve(times, rates)
 
 

@@ -68,9 +68,7 @@ class IFinding(TypedDict):
     where: str
 
 
-class IToggle(TypedDict):
-    """One toggle as offered. `refusal` is empty when it applies; `predicted` when nothing was predicted."""
-
+class _ToggleBase(TypedDict):
     name: str
     title: str
     effect: str
@@ -78,6 +76,12 @@ class IToggle(TypedDict):
     refusal: str
     suggested: bool
     predicted: str
+
+
+class IToggle(_ToggleBase, total=False):
+    """One toggle as offered. `refusal` is empty when it applies, `predicted` when nothing was."""
+
+    code: str
 
 
 class IFlame(TypedDict):

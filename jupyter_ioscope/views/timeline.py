@@ -15,7 +15,7 @@ POINTS = 120  # a row is some 700 pixels wide; more points would not show
 
 
 class Row(NamedTuple):
-    """What a track shows. `full` is the value at the top of the row; None means its own peak."""
+    """What a track shows. The top of the row is `full` or its own peak, whichever is higher."""
 
     key: str
     label: str
@@ -24,10 +24,9 @@ class Row(NamedTuple):
     full: float | None = None
 
 
-_NS_PER_S = 1e9
 ROWS = (
     Row("wait", "batch wait", nanoseconds, "median"),
-    Row("cpu", "CPU", lambda ns_per_s: percent(ns_per_s / _NS_PER_S), "mean"),
+    Row("cpu", "CPU", percent, "mean"),
     Row("io_wait", "I/O wait", percent, "mean", 1.0),
     Row("disk_read", "disk reads", lambda value: f"{bytes_text(value)}/s", "mean"),
     Row("network", "network", lambda value: f"{bytes_text(value)}/s", "mean"),
@@ -74,7 +73,7 @@ def _track(
 ) -> ITrack:
     drawn = thinned(values, points)
     peak = max(value for value in values.values if math.isfinite(value))
-    full = row.full or peak or 1.0
+    full = max(row.full or peak, peak) or 1.0
     span = profile.wall_ns or 1
     return ITrack(
         key=key,

@@ -1,0 +1,117 @@
+"""One output in four forms: payload for our renderer, picture, HTML, text; never above 150 kB.
+
+The size is that of the saved notebook file, where every number of a list takes a line of its own
+(nbformat writes with an indent), not that of compact JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+from collections.abc import Iterator, Sequence
+
+from jupyter_ioscope.model.comparison import Comparison, Offer
+from jupyter_ioscope.model.diagnosis import Diagnosis
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.views.flame import Tree, trees
+from jupyter_ioscope.views.html import html_of
+from jupyter_ioscope.views.payload import Size, flames, report_payload
+from jupyter_ioscope.views.png import MISSING, WIDTH, png_of
+from jupyter_ioscope.views.shapes import MIME, Bundle, IGap, IReport
+from jupyter_ioscope.views.text import text_of
+from jupyter_ioscope.views.timeline import timeline
+
+LIMIT_BYTES = 150_000
+METADATA = {"image/png": {"width": WIDTH}}
+# What is given up, in this order, until the output is small enough: frames first, then points.
+_SIZES = tuple(
+    Size(frames, points)
+    for frames, points in (
+        (900, 120), (700, 120), (500, 120), (350, 120), (250, 120), (160, 120),
+        (160, 60), (80, 60), (80, 30), (40, 16), (0, 0),
+    )
+)  # fmt: skip
+
+
+def mime_bundle(
+    profile: Profile,
+    diagnosis: Diagnosis,
+    offers: Sequence[Offer] = (),
+    comparisons: Sequence[Comparison] = (),
+    variable: str = "_ioscope",
+    report_id: str | None = None,
+    *,
+    limit_bytes: int = LIMIT_BYTES,
+) -> Bundle:
+    """The output of one `display()`: MIME type -> content, as JSON values and text.
+
+    Bounded by `limit_bytes` as saved in a notebook: flame graphs are cut first, then the timeline
+    thinned, then the picture left out (which the report then says), then long lists shortened.
+    """
+    grown = trees(profile.stacks)
+    report = report_payload(
+        profile, diagnosis, offers, comparisons, variable, report_id, size=_SIZES[0], grown=grown
+    )
+    png = png_of(report)
+    if png is None:
+        report["notMeasured"].append(IGap(what="summary picture", reason=MISSING))
+    for candidate, picture in _candidates(report, png):
+        bundle = _without_payload(candidate, picture)
+        if _fit(bundle, candidate, profile, grown, limit_bytes):
+            return bundle
+    return bundle
+
+
+def _candidates(report: IReport, png: bytes | None) -> Iterator[tuple[IReport, bytes | None]]:
+    yield report, png
+    if png is not None:
+        report = copy.copy(report)
+        reason = "left out to keep the notebook small"
+        report["notMeasured"] = [*report["notMeasured"], IGap(what="summary picture", reason=reason)]
+        yield report, None
+    yield _essentials(report), None
+
+
+def _without_payload(report: IReport, png: bytes | None) -> Bundle:
+    bundle: Bundle = {"text/plain": text_of(report), "text/html": html_of(report)}
+    if png is not None:
+        bundle["image/png"] = base64.b64encode(png).decode("ascii")
+    return bundle
+
+
+def _fit(
+    bundle: Bundle, report: IReport, profile: Profile, grown: Sequence[Tree], limit_bytes: int
+) -> bool:
+    """Puts the largest payload into `bundle` that keeps it within the limit."""
+    for size in _SIZES:
+        report["flames"] = flames(grown, size.frames) if size.frames else []
+        report["timeline"] = timeline(profile, max(2, size.points))
+        if not size.points:
+            report["timeline"]["tracks"] = []
+        bundle[MIME] = report
+        if saved_bytes(bundle) <= limit_bytes:
+            return True
+    return False
+
+
+def _essentials(report: IReport) -> IReport:
+    """The report with its lists cut to what the verdict rests on."""
+    small = copy.deepcopy(report)
+    small["findings"] = small["findings"][:3]
+    for finding in small["findings"]:
+        finding["evidence"] = finding["evidence"][:2]
+    small["toggles"] = small["toggles"][:6]
+    small["comparisons"] = small["comparisons"][-1:]
+    small["notMeasured"] = [
+        *small["notMeasured"][:4],
+        IGap(what="parts of this report", reason="left out to keep the notebook small"),
+    ]
+    return small
+
+
+def saved_bytes(bundle: Bundle) -> int:
+    """Bytes that an output with this bundle takes in a notebook file, as nbformat writes it."""
+    output = {"data": bundle, "metadata": METADATA, "output_type": "display_data"}
+    notebook = {"cells": [{"outputs": [output]}]}
+    return len(json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True).encode())

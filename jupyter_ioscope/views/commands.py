@@ -1,0 +1,40 @@
+"""Messages from the page: read strictly, because anything may arrive on a comm."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from jupyter_ioscope.views.words import clean
+
+log = logging.getLogger("ioscope")
+
+_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")  # how toggles are named; third parties' may have dots
+_MOST_TOGGLES = 32
+
+Command = dict[str, Any]  # `Command` of payload.ts
+
+
+def read_command(content: object) -> Command | None:
+    """`{"cmd": "run_ab", "toggles": [...]}` or `{"cmd": "cancel"}`, holding nothing else.
+
+    Anything else is logged and None: a page of another version must not break the kernel.
+    """
+    if isinstance(content, Mapping):
+        if content.get("cmd") == "cancel":
+            return {"cmd": "cancel"}
+        toggles = content.get("toggles")
+        if content.get("cmd") == "run_ab" and _are_names(toggles):
+            return {"cmd": "run_ab", "toggles": list(dict.fromkeys(toggles or ()))}
+    log.warning("ioscope: ignored a message from the page: %s", clean(repr(content), 120))
+    return None
+
+
+def _are_names(toggles: object) -> bool:
+    return (
+        isinstance(toggles, list)
+        and len(toggles) <= _MOST_TOGGLES
+        and all(isinstance(name, str) and _NAME.fullmatch(name) for name in toggles)
+    )
