@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from jupyter_ioscope.capture import probes
 from jupyter_ioscope.capture.gauges import NO_PROC, Gauges
 from jupyter_ioscope.capture.probes import cgroup, cpu, disk, memory, network, pressure
 from jupyter_ioscope.capture.probes._files import TreeTotals
-from jupyter_ioscope.capture.probes._probe import Probe, ProbeError, SeriesInfo
+from jupyter_ioscope.capture.probes._probe import Probe, ProbeError, SeriesInfo, Target
 from jupyter_ioscope.capture.probes._series import SERIES
 from jupyter_ioscope.model.profile import Gap
 
@@ -91,7 +91,8 @@ def test_pss_counts_shared_pages_once_and_rss_twice() -> None:
         os.waitpid(child, 0)
     assert None not in (*rss, *pss)
     assert rss[1] - rss[0] > 0.9 * len(block)  # type: ignore[operator]
-    assert pss[1] - pss[0] < 0.5 * len(block)  # type: ignore[operator]
+    # Both together take hardly more than one of them alone, seen by itself, does.
+    assert pss[1] < rss[0] + 0.5 * len(block)  # type: ignore[operator]
 
 
 @needs_proc
@@ -225,14 +226,13 @@ def test_without_proc_every_probe_of_the_system_is_a_gap_with_that_reason(tmp_pa
 
 
 class _Breaking:
-    series = (SeriesInfo("tree_cpu_ns", "ns", "cumulative", "tree"),)
-    facts = ()
-
-    def __init__(self, target: object) -> None:
+    def __init__(self, target: Target) -> None:
+        self.series: Sequence[SeriesInfo] = (SERIES["tree_cpu_ns"],)
+        self.facts: Sequence[str] = ()
         self.gaps: list[Gap] = []
         self.reads = 0
 
-    def read(self) -> list[float]:
+    def read(self) -> Sequence[float | None]:
         self.reads += 1
         if self.reads > 1:
             raise OSError("gone bad")
@@ -258,7 +258,7 @@ def test_a_probe_that_breaks_becomes_a_gap_and_hides_no_other() -> None:
     gauges.close()
 
 
-def _never(target: object) -> _Breaking:
+def _never(target: Target) -> _Breaking:
     raise ProbeError("not here")
 
 

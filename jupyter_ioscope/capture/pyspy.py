@@ -118,20 +118,22 @@ def _end_with_parent() -> None:
 
 
 # process 12:"python x.py";process 34:"python x.py";thread (34): MainThread;f (a.py:1);g (b.py:2) 17
+# A command line may itself hold line ends: a record ends where the next one begins.
+_RECORD = re.compile(r'\n(?=process \d+:")')
 _PROCESS = re.compile(r'process (\d+):"')
-_THREAD = re.compile(r";thread \((\w+)\)(?:: ([^;]*))?(?:;|$)")
+_THREAD = re.compile(r"(?<=\");thread \((\w+)\)(?:: ([^;]*))?(?:;|$)")
 _FRAME = re.compile(r"(.*?) \((.*?)(?::(\d+))?\)(?:;|$)", re.DOTALL)
 _FRAME_WITH_LINE = re.compile(r"(.*?) \((.*?):(\d+)\)(?:;|$)", re.DOTALL)
 
 
 def parse_raw(text: str) -> Iterator[RawStack]:
-    """The stacks of a raw file; lines that are none are passed over.
+    """The stacks of a raw file; records that are none are passed over.
 
     Names and paths may hold blanks, semicolons, quotes and parentheses: a frame ends only at
     `:<line>)` before a semicolon or the end.
     """
-    for line in text.split("\n"):
-        body, _, count = line.rpartition(" ")
+    for record in _RECORD.split(text):
+        body, _, count = record.rstrip("\n").rpartition(" ")
         thread = _THREAD.search(body)
         if not count.isdigit() or thread is None:
             continue
