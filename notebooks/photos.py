@@ -19,6 +19,8 @@ import multiprocessing
 import os
 import random
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
@@ -69,17 +71,23 @@ def photo_folder(folder: str | Path | None = None, count: int | None = None) -> 
     Without `folder` they lie in the user's cache. Without `count`, the environment variable
     IOSCOPE_PHOTOS says how many, else `DEFAULT_COUNT`.
     """
-    count = count or int(os.environ.get("IOSCOPE_PHOTOS", DEFAULT_COUNT))
-    target = Path(folder) if folder else cache_folder() / f"v{VERSION}-{count}"
+    count = count or chosen_count()
+    target = Path(folder) if folder else default_folder(count)
     if not complete(target, count):
-        build(target, count)
+        # as a program of its own: its processes then start the same from any notebook or script
+        command = [sys.executable, __file__, str(target), "--count", str(count)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return target
 
 
-def cache_folder() -> Path:
+def chosen_count() -> int:
+    return int(os.environ.get("IOSCOPE_PHOTOS", DEFAULT_COUNT))
+
+
+def default_folder(count: int) -> Path:
     """Where the photographs are kept between runs (XDG_CACHE_HOME, else ~/.cache)."""
     base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base or Path.home() / ".cache") / "ioscope" / "photos"
+    return Path(base or Path.home() / ".cache") / "ioscope" / "photos" / f"v{VERSION}-{count}"
 
 
 def complete(folder: Path, count: int) -> bool:
@@ -103,7 +111,6 @@ def build(target: Path, count: int) -> None:
     try:
         for name in sorted({*SCIKIT_IMAGE.values(), *SCIKIT_LEARN.values()}):
             (building / name).mkdir()
-        # spawn: a notebook's kernel has threads, which must not be forked
         with ProcessPoolExecutor(
             max_workers=min(8, os.cpu_count() or 1),
             mp_context=multiprocessing.get_context("spawn"),
@@ -210,7 +217,10 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", help="default: the user's cache")
     parser.add_argument("--count", type=int, help=f"how many (default {DEFAULT_COUNT})")
     arguments = parser.parse_args()
-    folder = photo_folder(arguments.folder, arguments.count)
+    count = arguments.count or chosen_count()
+    folder = Path(arguments.folder) if arguments.folder else default_folder(count)
+    if not complete(folder, count):
+        build(folder, count)
     print(folder)
     print(summary(folder))
 

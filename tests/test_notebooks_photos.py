@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -104,13 +105,19 @@ def test_a_folder_of_somebody_else_is_refused_and_keeps_its_files(
     assert (theirs / "manifest.json").read_text() == '{"version": 1}'
 
 
-def test_the_environment_chooses_a_smaller_set(
-    photos: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    asked: list[tuple[Path, int]] = []
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("IOSCOPE_PHOTOS", "300")
-    monkeypatch.setattr(photos, "build", lambda target, count: asked.append((target, count)))
-    target = photos.photo_folder()
-    assert asked == [(target, 300)]
-    assert tmp_path in target.parents
+@pytest.mark.timeout(90)
+def test_a_script_without_a_main_guard_gets_them_too(tmp_path: Path) -> None:
+    script = tmp_path / "user.py"
+    script.write_text("from photos import photo_folder\nprint(photo_folder())\n")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(SCRIPT.parent),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "IOSCOPE_PHOTOS": "11",
+    }
+    done = subprocess.run(
+        [sys.executable, str(script)], check=True, capture_output=True, text=True, env=environment
+    )
+    folder = Path(done.stdout.strip())
+    assert tmp_path / "cache" in folder.parents
+    assert len(list(folder.glob("*/*.jpg"))) == 11
