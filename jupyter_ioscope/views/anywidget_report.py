@@ -40,13 +40,13 @@ def _widget_class(script: Path) -> type[Any]:
     import anywidget
     import traitlets
 
-    class ReportWidget(anywidget.AnyWidget):  # type: ignore[misc]
+    class ReportWidget(anywidget.AnyWidget):
         """Traits of labextension/src/payload.ts: `report`, `progress`, `comparisons`."""
 
         _esm = script.read_text("utf-8")
         report = traitlets.Dict().tag(sync=True)
         progress = traitlets.Dict().tag(sync=True)
-        comparisons = traitlets.List().tag(sync=True)
+        comparisons: Any = traitlets.List().tag(sync=True)
 
         def __init__(self, report: dict[str, Any], bundle: Bundle) -> None:
             super().__init__(report=report)
@@ -63,7 +63,7 @@ def _widget_class(script: Path) -> type[Any]:
                     self.set_trait(name, value)
 
         def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-            made = super()._repr_mimebundle_(**kwargs) or {}
+            made: Any = super()._repr_mimebundle_(**kwargs) or {}
             data, metadata = made if isinstance(made, tuple) else (made, {})
             return {**data, **self._bundle}, metadata
 

@@ -121,7 +121,9 @@ def ceiling_bars(
         )
         for ceiling in known
     ]
-    return rows, INow(fraction=round(min(1.0, now / axis), 4), text=f"now {rate(now)}") if now else None
+    if now <= 0:
+        return rows, None
+    return rows, INow(fraction=round(min(1.0, now / axis), 4), text=f"now {rate(now)}")
 
 
 def _axis(known: Sequence[Ceiling], now: float) -> float:

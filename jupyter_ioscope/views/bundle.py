@@ -24,6 +24,7 @@ from jupyter_ioscope.views.timeline import timeline
 
 LIMIT_BYTES = 150_000
 METADATA = {"image/png": {"width": WIDTH}}
+_LEFT_OUT = "left out to keep the notebook small"
 # What is given up, in this order, until the output is small enough: frames first, then points.
 _SIZES = tuple(
     Size(frames, points)
@@ -67,8 +68,8 @@ def _candidates(report: IReport, png: bytes | None) -> Iterator[tuple[IReport, b
     yield report, png
     if png is not None:
         report = copy.copy(report)
-        reason = "left out to keep the notebook small"
-        report["notMeasured"] = [*report["notMeasured"], IGap(what="summary picture", reason=reason)]
+        gap = IGap(what="summary picture", reason=_LEFT_OUT)
+        report["notMeasured"] = [*report["notMeasured"], gap]
         yield report, None
     yield _essentials(report), None
 
@@ -105,7 +106,7 @@ def _essentials(report: IReport) -> IReport:
     small["comparisons"] = small["comparisons"][-1:]
     small["notMeasured"] = [
         *small["notMeasured"][:4],
-        IGap(what="parts of this report", reason="left out to keep the notebook small"),
+        IGap(what="parts of this report", reason=_LEFT_OUT),
     ]
     return small
 

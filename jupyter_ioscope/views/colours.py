@@ -1,9 +1,9 @@
 """The one palette: colours of the parts of time, and what is readable on them.
 
-Okabe and Ito's colour-blind-safe palette (Color Universal Design, 2008) where it reaches; greys for
-time in which nothing happened; the three extra hues are Paul Tol's (SRON/EPS/TN/09-002). Colour never
-carries meaning alone: every drawing has labels. The style sheet of the JupyterLab extension defines
-the same names as `--ioscope-<part>`.
+Okabe and Ito's colour-blind-safe palette (Color Universal Design, 2008) where it reaches, greys for
+time in which nothing happened, and darker hues for the rarer parts. Colour never carries meaning
+alone: every drawing has labels. The style sheet of the JupyterLab extension defines the same names
+as `--ioscope-<part>`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PART_COLOURS: dict[str, str] = {
     "rest": "#C3CAD2",
 }
 
-# Light page: PNG and plotly figures bring this background along, so that they read on dark pages too.
+# PNG and plotly figures bring this light background along, so that they read on dark pages too.
 PAPER = "#FFFFFF"
 INK = "#1B1F24"
 INK_SOFT = "#5B6470"
@@ -51,7 +51,7 @@ def part_colour(part: str) -> str:
 def luminance(colour: str) -> float:
     """Relative luminance (0-1) of `#RRGGBB`, by WCAG 2.1."""
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    red, green, blue = (c / 12.92 if c <= 0.04 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 

@@ -1,8 +1,8 @@
 """Flame graphs: stack samples become trees, and trees become the columns that the page draws.
 
-A tree counts samples, so all sums are exact integers until the last division. It grows widest frame
-first and stops after `GROWN` frames, so its cost follows what can be drawn and not how many different
-stacks there are; a smaller graph is the same tree cut earlier.
+A tree counts samples, so all sums are exact integers until the last division. It grows widest
+frame first and stops after `GROWN` frames: its cost follows what can be drawn. A smaller graph is
+the same tree cut earlier.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from jupyter_ioscope.errors import IoscopeError
 from jupyter_ioscope.model.readings import Stack, Stacks
@@ -198,7 +199,7 @@ def check_columns(flame: IFlame) -> None:
         IoscopeError: they do not.
     """
     rows = list(zip(flame["depth"], flame["x0"], flame["x1"], flame["name"], strict=True))
-    ordered = all(one[:2] <= other[:2] for one, other in zip(rows, rows[1:], strict=False))
+    ordered = all(one[:2] <= other[:2] for one, other in pairwise(rows))
     if not ordered or any(not 0 <= x0 <= x1 <= 1 for _, x0, x1, _ in rows):
         raise IoscopeError(f"flame graph {flame['key']}: frames are not in order")
     by_depth: dict[int, list[tuple[float, float]]] = {}
@@ -207,6 +208,6 @@ def check_columns(flame: IFlame) -> None:
     for depth, spans in by_depth.items():
         callers = by_depth.get(depth - 1, [])
         inside = all(any(a <= x0 and x1 <= b for a, b in callers) for x0, x1 in spans)
-        apart = all(left[1] <= right[0] for left, right in zip(spans, spans[1:], strict=False))
+        apart = all(left[1] <= right[0] for left, right in pairwise(spans))
         if not apart or (depth and not inside):
             raise IoscopeError(f"flame graph {flame['key']}: a frame leaves its caller")

@@ -90,7 +90,7 @@ def root_text(label: str, samples: int, missing: int) -> FrameText:
     detail = f"{samples:,} samples"
     if missing:
         detail += (
-            f"; {missing:,} of them go on into frames too narrow to draw here, counted in the frames"
-            " that called them. The saved profile holds all."
+            f"; {missing:,} of them go on into frames too narrow to draw here, counted in the"
+            " frames that called them. The saved profile holds all."
         )
     return FrameText(label, detail, ROOT)

@@ -13,9 +13,10 @@ from html import escape
 from jupyter_ioscope.model.comparison import Comparison, Offer
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
-from jupyter_ioscope.views.colours import BAR, INK, LIMITING, ink_on, part_colour
+from jupyter_ioscope.views.colours import BAR, LIMITING, ink_on, part_colour
 from jupyter_ioscope.views.payload import Size, comparison_payload, report_payload
-from jupyter_ioscope.views.shapes import IBar, ICeiling, IComparison, IReport, IToggle
+from jupyter_ioscope.views.shapes import IBar, ICeiling, IComparison, IFigure, IReport, IToggle
+from jupyter_ioscope.views.words import clean
 
 _TEXT_FITS = 0.07  # share of a bar from which on its percentage fits inside
 _NO_FLAMES = Size(frames=1, points=2)
@@ -23,7 +24,19 @@ _LEFT = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"
 _RIGHT = "text-align:right;padding:2px 0 2px 14px;vertical-align:top"
 _TABLE = '<table style="border-collapse:collapse;margin:2px 0 10px 0">'
 _WIDE = (
-    '<table width="100%" style="border-collapse:collapse;width:100%;max-width:860px;margin:2px 0 6px 0">'
+    '<table width="100%" style="border-collapse:collapse;width:100%;max-width:860px;'
+    'margin:2px 0 6px 0">'
+)
+# A bar is a table of one row: its cells keep their widths and colours as attributes where a page
+# removes styles.
+_BAR = (
+    '<table width="100%" style="border-collapse:collapse;width:100%;table-layout:fixed;margin:0">'
+    "<tr>"
+)
+
+_PAGE_STYLE = (
+    ":root{color-scheme:light dark}"
+    "body{font:14px/1.45 system-ui,sans-serif;margin:20px auto;max-width:900px;padding:0 16px}"
 )
 
 
@@ -36,9 +49,24 @@ def report_html(
 ) -> str:
     """The whole report as an HTML fragment."""
     return html_of(
-        report_payload(
-            profile, diagnosis, offers, comparisons, variable, size=_NO_FLAMES, grown=()
-        )
+        report_payload(profile, diagnosis, offers, comparisons, variable, size=_NO_FLAMES, grown=())
+    )
+
+
+def page(
+    profile: Profile,
+    diagnosis: Diagnosis,
+    offers: Sequence[Offer] = (),
+    comparisons: Sequence[Comparison] = (),
+    variable: str = "",
+) -> str:
+    """A whole HTML page that follows the reader's light or dark setting, for one file on disk."""
+    title = _text(f"ioscope: {clean(profile.label, 80)}" if profile.label else "ioscope")
+    report = report_html(profile, diagnosis, offers, comparisons, variable)
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_PAGE_STYLE}</style></head>'
+        f"<body>{report}</body></html>\n"
     )
 
 
@@ -101,41 +129,59 @@ def _head(report: IReport) -> Iterator[str]:
             yield f'<p style="margin:0 0 4px 0">{_text(text)}</p>'
     if not report["separated"] and report["wouldSeparate"]:
         yield f"<p>Not told apart: {_text(report['wouldSeparate'])}</p>"
-    figures = report["figures"]
-    if figures:
-        cells = (
-            f'<td title="{_text(f.get("title", ""))}" style="{_LEFT};padding-right:26px">'
-            f'<b style="font-size:125%">{_text(f["value"])}</b><br><small>{_text(f["label"])}</small></td>'
-            for f in figures
-        )
-        yield f"{_TABLE}<tr>{''.join(cells)}</tr></table>"
+    if cells := "".join(_figure(figure) for figure in report["figures"]):
+        yield f"{_TABLE}<tr>{cells}</tr></table>"
+
+
+def _figure(figure: IFigure) -> str:
+    return (
+        f'<td title="{_text(figure.get("title", ""))}" style="{_LEFT};padding-right:26px">'
+        f'<b style="font-size:125%">{_text(figure["value"])}</b><br>'
+        f"<small>{_text(figure['label'])}</small></td>"
+    )
+
+
+def _cell(content: str, width: str, style: str = "padding:2px 0", title: str = "") -> str:
+    size = f' width="{width}"' if width else ""
+    wide = f"width:{width};" if width else ""
+    hover = f' title="{_text(title)}"' if title else ""
+    return f'<td{size}{hover} style="{wide}{style}">{content}</td>'
+
+
+def _area(content: str, fraction: float, colour: str, title: str = "") -> str:
+    """One coloured cell of a bar."""
+    style = (
+        f"background-color:{colour};color:{ink_on(colour)};padding:2px 0;text-align:center;"
+        "font-size:85%;white-space:nowrap"
+    )
+    cell = _cell(content or "&nbsp;", f"{100 * fraction:.1f}%", style, title)
+    return cell.replace("<td ", f'<td bgcolor="{colour}" ', 1)
 
 
 def _bars(bars: Sequence[IBar]) -> Iterator[str]:
     if not bars:
         return
     yield _title("Where the time went")
+    name_style = f"{_LEFT};white-space:nowrap"
     rows = (
-        f'<tr><td width="12%" style="{_LEFT};width:12%;white-space:nowrap">{_name(bar["who"])}</td>'
-        f'<td title="{_text(bar["title"])}" style="padding:2px 0;width:88%">{_pieces(bar)}</td></tr>'
+        f"<tr>{_cell(_name(bar['who']), '12%', name_style)}"
+        f"{_cell(_pieces(bar), '88%', title=bar['title'])}</tr>"
         for bar in bars
     )
     yield f"{_WIDE}{''.join(rows)}</table>"
 
 
 def _pieces(bar: IBar) -> str:
-    cells = []
-    for part in bar["parts"]:
-        width, colour = f"{100 * part['fraction']:.1f}%", part_colour(part["name"])
-        inside = part["text"] if part["fraction"] >= _TEXT_FITS else "&nbsp;"
-        inside = inside if inside == "&nbsp;" else _text(inside)
-        cells.append(
-            f'<td width="{width}" bgcolor="{colour}" title="{_text(part["label"])} {_text(part["text"])}"'
-            f' style="width:{width};background-color:{colour};color:{ink_on(colour)};padding:2px 0;'
-            f'text-align:center;font-size:85%;white-space:nowrap">{inside}</td>'
+    cells = (
+        _area(
+            _text(part["text"]) if part["fraction"] >= _TEXT_FITS else "",
+            part["fraction"],
+            part_colour(part["name"]),
+            f"{part['label']} {part['text']}",
         )
-    start = '<table width="100%" style="border-collapse:collapse;width:100%;table-layout:fixed;margin:0">'
-    return f"{start}<tr>{''.join(cells)}</tr></table>"
+        for part in bar["parts"]
+    )
+    return f"{_BAR}{''.join(cells)}</tr></table>"
 
 
 def _numbers(report: IReport) -> Iterator[str]:
@@ -147,7 +193,8 @@ def _numbers(report: IReport) -> Iterator[str]:
     for entry in report["legend"]:
         colour = part_colour(entry["name"])
         swatch = (
-            f'<span style="background-color:{colour};border:1px solid #8a929c">&nbsp;&nbsp;&nbsp;</span> '
+            f'<span style="background-color:{colour};border:1px solid #8a929c">'
+            "&nbsp;&nbsp;&nbsp;</span> "
         )
         texts = [
             next((p["text"] for p in bar["parts"] if p["name"] == entry["name"]), "–")
@@ -160,25 +207,20 @@ def _numbers(report: IReport) -> Iterator[str]:
 def _ceilings(report: IReport) -> Iterator[str]:
     if not report["ceilings"]:
         return
-    now = report["ceilingNow"]
-    yield _title("Ceilings: what each resource alone would allow" + (f" ({now['text']})" if now else ""))
+    now = f" ({report['ceilingNow']['text']})" if report["ceilingNow"] else ""
+    yield _title(f"Ceilings: what each resource alone would allow{now}")
     rows = (_ceiling(row) for row in report["ceilings"])
     yield f"{_WIDE}{''.join(rows)}</table>"
 
 
 def _ceiling(row: ICeiling) -> str:
-    colour = LIMITING if row["limiting"] else BAR
-    width = f"{max(0.5, 100 * row['fraction']):.1f}%"
+    length = max(0.005, row["fraction"])
+    bar = _area("", length, LIMITING if row["limiting"] else BAR) + _cell("", "", "padding:0")
     note = " <b>limiting</b>" if row["limiting"] else ""
-    bar = (
-        '<table width="100%" style="border-collapse:collapse;width:100%;table-layout:fixed;margin:0"><tr>'
-        f'<td width="{width}" bgcolor="{colour}" style="width:{width};background-color:{colour};'
-        f'padding:2px 0;font-size:85%;color:{INK}">&nbsp;</td><td style="padding:0"></td></tr></table>'
-    )
     return (
-        f'<tr title="{_text(row["how"])}"><td width="18%" style="{_LEFT};width:18%">{_name(row["label"])}</td>'
-        f'<td width="45%" style="width:45%;padding:2px 0">{bar}</td>'
-        f'<td width="37%" style="text-align:left;padding:2px 0 2px 12px">{_text(row["text"])}{note}</td></tr>'
+        f'<tr title="{_text(row["how"])}">{_cell(_name(row["label"]), "18%", _LEFT)}'
+        f"{_cell(f'{_BAR}{bar}</tr></table>', '45%')}"
+        f"{_cell(_text(row['text']) + note, '37%', 'text-align:left;padding:2px 0 2px 12px')}</tr>"
     )
 
 

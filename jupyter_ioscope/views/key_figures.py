@@ -16,7 +16,7 @@ NOT_KNOWN = "–"
 
 
 def key_figures(profile: Profile, diagnosis: Diagnosis) -> list[IFigure]:
-    """Value, what it is, and a longer text; a number that is missing shows a dash and its reason."""
+    """Value, what it is, and a longer text; a missing number shows a dash and its reason."""
     return [
         *_throughput(diagnosis.throughput),
         _memory(profile),

@@ -1,7 +1,7 @@
 """A summary picture of the report, for places that show nothing else (PDF, mail, some previews).
 
-Drawn with Pillow, which is optional: without it there is no picture and the report says so. The page
-is light and brings its own margins, so that it reads on dark pages too.
+Drawn with Pillow, which is optional: without it there is no picture and the report says so. The
+page is light and brings its own margins, so that it reads on dark pages too.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _bars(report: IReport, canvas: Canvas, y: int) -> int:
 
 def _bar(bar: IBar, canvas: Canvas, y: int) -> None:
     left, whole = _MARGIN + _LABELS, WIDTH - 2 * _MARGIN - _LABELS
-    canvas.text(left - 10, y + 3, canvas.fit(bar["who"], 12.5, _LABELS - 12), 12.5, INK, anchor="ra")
+    _row_name(canvas, y + 3, bar["who"])
     x = 0.0
     for part in bar["parts"]:
         width, colour = part["fraction"] * whole, part_colour(part["name"])
@@ -140,6 +140,12 @@ def _bar(bar: IBar, canvas: Canvas, y: int) -> None:
             middle = left + x + width / 2
             canvas.text(middle, y + 3.5, part["text"], 11.5, ink_on(colour), anchor="ma")
         x += width
+
+
+def _row_name(canvas: Canvas, y: float, name: str) -> None:
+    """A name in the column left of the bars."""
+    right = _MARGIN + _LABELS - 10
+    canvas.text(right, y, canvas.fit(name, 12.5, _LABELS - 12), 12.5, INK, anchor="ra")
 
 
 def _legend(report: IReport, canvas: Canvas, y: int) -> int:
@@ -175,7 +181,7 @@ def _ceilings(report: IReport, canvas: Canvas, y: int) -> int:
 
 
 def _ceiling(row: ICeiling, canvas: Canvas, y: int, left: int, whole: float) -> None:
-    canvas.text(left - 10, y + 2, canvas.fit(row["label"], 12.5, _LABELS - 12), 12.5, INK, anchor="ra")
+    _row_name(canvas, y + 2, row["label"])
     end = left + max(2.0, row["fraction"] * whole)
     canvas.box(left, y, end, y + 19, LIMITING if row["limiting"] else BAR)
     room = WIDTH - _MARGIN - end - 8

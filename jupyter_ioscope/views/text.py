@@ -34,9 +34,7 @@ def report_text(
 ) -> str:
     """The whole report as lines of at most 100 columns."""
     return text_of(
-        report_payload(
-            profile, diagnosis, offers, comparisons, variable, size=_NO_FLAMES, grown=()
-        )
+        report_payload(profile, diagnosis, offers, comparisons, variable, size=_NO_FLAMES, grown=())
     )
 
 
@@ -173,8 +171,8 @@ def _comparison(comparison: IComparison) -> Iterator[str]:
     rows = [("", "samples/s", "CPU / sample", "first batch", "peak memory", "trials")]
     for arm in comparison["arms"]:
         name = fit(f"{arm['name']}  {arm['label']}", 30)
-        texts = (arm["throughput"], arm["cpu"], arm["firstBatch"], arm["memory"], str(arm["trials"]))
-        rows.append((name, *texts))
+        numbers = (arm["throughput"], arm["cpu"], arm["firstBatch"], arm["memory"])
+        rows.append((name, *numbers, str(arm["trials"])))
     yield from _table(rows)
     for note in comparison["notes"]:
         yield from wrap(note, WIDTH, "  Note: ", "    ")
@@ -188,7 +186,8 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     widths = [max(columns_of(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         cells = [_pad(row[0], widths[0])]
-        cells.extend(_pad(text, width, right=True) for text, width in zip(row[1:], widths[1:], strict=True))
+        pairs = zip(row[1:], widths[1:], strict=True)
+        cells.extend(_pad(text, width, right=True) for text, width in pairs)
         yield fit("  " + "   ".join(cells), WIDTH).rstrip()
 
 

@@ -15,24 +15,33 @@ POINTS = 120  # a row is some 700 pixels wide; more points would not show
 
 
 class Row(NamedTuple):
-    """What a track shows. The top of the row is `full` or its own peak, whichever is higher."""
+    """What a track shows. The top of the row is `full` or its own peak, whichever is higher.
+
+    `unit_size` is one `unit` in the quantity's own unit, for axes with numbers.
+    """
 
     key: str
     label: str
     text: Callable[[float], str]
     sum_up: str  # "median", "mean" or "peak": the value that is printed beside the row
+    unit: str
+    unit_size: float
     full: float | None = None
 
 
+def _per_second(value: float) -> str:
+    return f"{bytes_text(value)}/s"
+
+
 ROWS = (
-    Row("wait", "batch wait", nanoseconds, "median"),
-    Row("cpu", "CPU", percent, "mean"),
-    Row("io_wait", "I/O wait", percent, "mean", 1.0),
-    Row("disk_read", "disk reads", lambda value: f"{bytes_text(value)}/s", "mean"),
-    Row("network", "network", lambda value: f"{bytes_text(value)}/s", "mean"),
-    Row("gpu", "GPU", percent, "mean", 1.0),
-    Row("memory", "memory", bytes_text, "peak"),
-    Row("gpu_memory", "GPU memory", bytes_text, "peak"),
+    Row("wait", "batch wait", nanoseconds, "median", "ms", 1e6),
+    Row("cpu", "CPU", percent, "mean", "% of a core", 0.01),
+    Row("io_wait", "I/O wait", percent, "mean", "%", 0.01, 1.0),
+    Row("disk_read", "disk reads", _per_second, "mean", "MB/s", 1e6),
+    Row("network", "network", _per_second, "mean", "MB/s", 1e6),
+    Row("gpu", "GPU", percent, "mean", "%", 0.01, 1.0),
+    Row("memory", "memory", bytes_text, "peak", "MB", 1e6),
+    Row("gpu_memory", "GPU memory", bytes_text, "peak", "MB", 1e6),
 )
 
 
@@ -68,9 +77,7 @@ def summed_up(row: Row, values: Curve) -> float:
     return finite[-1] if row.sum_up == "peak" else sum(finite) / len(finite)
 
 
-def _track(
-    row: Row, key: str, label: str, values: Curve, profile: Profile, points: int
-) -> ITrack:
+def _track(row: Row, key: str, label: str, values: Curve, profile: Profile, points: int) -> ITrack:
     drawn = thinned(values, points)
     peak = max(value for value in values.values if math.isfinite(value))
     full = max(row.full or peak, peak) or 1.0

@@ -128,8 +128,9 @@ class ReportChannel:
         comm.on_close(lambda _message: self._left(comm))
         with self._lock:
             self._comms.append(comm)
-            state = dict(self._state)
-        comm.send(state)  # the answer that tells the page its kernel is here, even when empty
+            # The answer tells the page that its kernel is here, even when it is empty. Sent under
+            # the lock, so that no newer state overtakes it.
+            comm.send(dict(self._state))
 
     def _left(self, comm: Comm) -> None:
         with self._lock:

@@ -1,7 +1,7 @@
 """Words of the report, and what makes text from a profile safe to show.
 
-Names in a profile (files, functions, exceptions) are untrusted. `clean` makes them inert as plain text;
-markup is escaped by the one view that writes markup.
+Names in a profile (files, functions, exceptions) are untrusted. `clean` makes them inert as plain
+text; markup is escaped by the one view that writes markup.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KEEP_LINE_FEED = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
 
 
 def clean(text: str, limit: int = 300) -> str:
-    """`text` as one line without escapes, control and direction characters, at most `limit` long."""
+    """`text` as one line of at most `limit`, without escapes, control and direction characters."""
     text = _LINE_ENDS.sub(" ", _ESCAPES.sub("", text[: 4 * limit + 1000]))
     return shorten(_printable(text).strip(), limit)
 
@@ -58,8 +58,11 @@ def _printable(text: str) -> str:
         return text
     kept = _DIRECTION.sub("", text)
     # Cc controls, Cs lone surrogates (undecodable file names), Co private use: nothing readable.
-    return "".join("\ufffd" if unicodedata.category(c) == "Cs" else c for c in kept
-                   if unicodedata.category(c) not in ("Cc", "Co"))
+    return "".join(
+        "\ufffd" if unicodedata.category(c) == "Cs" else c
+        for c in kept
+        if unicodedata.category(c) not in ("Cc", "Co")
+    )
 
 
 def columns_of(text: str) -> int:
@@ -76,7 +79,7 @@ def _columns(char: str) -> int:
 
 
 def fit(text: str, columns: int) -> str:
-    """`text` cut to at most `columns` terminal columns, with an ellipsis where something is missing."""
+    """`text` cut to at most `columns` terminal columns, an ellipsis where something is missing."""
     if columns_of(text) <= columns:
         return text
     kept, used = [], 0
