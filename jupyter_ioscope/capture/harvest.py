@@ -98,6 +98,11 @@ def _pack_thread(thread: Thread, states: list[int], start_ns: int) -> dict[str, 
         if thread.exact:
             before = [int(part) for part in thread.first_counters.split()[:2]]
             run_ns, queue_ns = run_ns - before[0], queue_ns - before[1]
+    # A wait for a core is counted when it ends: one that was under way at the first reading is
+    # counted whole, so that the sum may exceed the wall time by a part of one such wait.
+    wall_ns = thread.last_ns - first_ns
+    run_ns = min(run_ns, wall_ns)
+    queue_ns = min(queue_ns, wall_ns - run_ns)
     times, kinds = array("q"), array("b")
     for when, state in zip(thread.sample_ns, states, strict=True):
         if first_ns <= when <= thread.last_ns:

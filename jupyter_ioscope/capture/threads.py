@@ -90,7 +90,7 @@ class Thread:
             return
         self.last_stat = stat
         if _is_dead(stat):
-            self.close()
+            self._end(counters)
             return
         if self.exact and counters == self.last_counters:
             self.unchanged += 1
@@ -100,6 +100,12 @@ class Thread:
             self.last_counters = counters
         self.last_ns = time.monotonic_ns()
         del self._pending[:]
+
+    def _end(self, counters: bytes) -> None:
+        """It has ended but nobody has reaped it yet: its last counters are still there."""
+        self.last_counters = counters
+        self.last_ns = time.monotonic_ns()
+        self.close()
 
     def _fill(self) -> None:
         """The thread was not scheduled since the last reading, so it is still in the same state."""
@@ -130,6 +136,7 @@ class Thread:
             return 0
         stat = os.pread(self._stat, 1024, 0)
         if _is_dead(stat):
+            self._end(os.pread(self._counters, 64, 0) if self._counters is not None else stat)
             raise ProcessLookupError
         char = stat[stat.rindex(b")") + 2 :][:1]
         if char == b"R":
