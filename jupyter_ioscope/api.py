@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -200,23 +198,12 @@ class Recording:
         )
         files.save(self.profile, path, dict(report))
 
-    def timed_report(self) -> dict[str, Any]:
-        """The MIME bundle of the report; how long making it took is kept in the cost."""
-        from jupyter_ioscope.views.bundle import mime_bundle
-
-        start_s = time.perf_counter()
-        bundle = mime_bundle(self.profile, self.diagnosis, self.offers, tuple(self.comparisons))
-        if self._profile is not None:
-            spent_s = time.perf_counter() - start_s
-            self._profile = replace(
-                self._profile, cost=replace(self._profile.cost, report_s=spent_s)
-            )
-        return dict(bundle)
-
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         if self._profile is None:
             return {"text/plain": repr(self)}
-        return self.timed_report()
+        from jupyter_ioscope.views.bundle import mime_bundle
+
+        return dict(mime_bundle(self.profile, self.diagnosis, self.offers, tuple(self.comparisons)))
 
     def __str__(self) -> str:
         if self._profile is None:

@@ -19,6 +19,7 @@ from jupyter_ioscope.capture.cells import CellMap
 from jupyter_ioscope.capture.profiler import CaptureOptions
 from jupyter_ioscope.errors import InputError, IoscopeError
 from jupyter_ioscope.live import LiveLine
+from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.profile import Cell
 
 log = logging.getLogger("ioscope")
@@ -249,10 +250,24 @@ def _recorded(recording: Recording) -> str:
 _loaded: dict[int, Magic] = {}
 
 
+def _formatters(shell: Any) -> list[tuple[Any, Any]]:
+    """How the shell shows a comparison: as a table where it can, as text elsewhere."""
+    from jupyter_ioscope.views.html import comparison_html
+    from jupyter_ioscope.views.text import comparison_text
+
+    made = shell.display_formatter.formatters
+    return [
+        (made["text/html"], comparison_html),
+        (made["text/plain"], lambda value, printer, _cycle: printer.text(comparison_text(value))),
+    ]
+
+
 def load(shell: Any) -> None:
     """Put the magic into a shell. Loading twice changes nothing."""
     if id(shell) in _loaded:
         return
+    for formatter, draw in _formatters(shell):
+        formatter.for_type(Comparison, draw)
     magic = Magic(shell)
     _loaded[id(shell)] = magic
     shell.register_magic_function(magic.cell_magic, "cell", "ioscope")
@@ -267,6 +282,8 @@ def unload(shell: Any) -> None:
     magic = _loaded.pop(id(shell), None)
     if magic is None:
         return
+    for formatter, _ in _formatters(shell):
+        formatter.pop(Comparison, None)
     shell.magics_manager.magics["cell"].pop("ioscope", None)
     shell.magics_manager.magics["line"].pop("ioscope", None)
     if strip_magic in shell.input_transformers_cleanup:

@@ -12,10 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def children(pid: int | None = None) -> set[int]:
-    """All processes below `pid` (this one), without zombies."""
+def children() -> set[int]:
+    """Processes below this one that should end, without zombies."""
+    return {child for child in everything_below() if not _stays(child)}
+
+
+def everything_below() -> set[int]:
+    """All processes below this one, without zombies."""
     found: set[int] = set()
-    todo = [pid or os.getpid()]
+    todo = [os.getpid()]
     while todo:
         for task in Path("/proc", str(todo.pop()), "task").glob("*/children"):
             try:
@@ -25,6 +30,15 @@ def children(pid: int | None = None) -> set[int]:
             found.update(below)
             todo.extend(below)
     return {child for child in found if _alive(child)}
+
+
+def _stays(pid: int) -> bool:
+    """Processes that are meant to stay: the sampler's helper, multiprocessing's own servants."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return any(word in command for word in (b"sampler_process", b"resource_tracker", b"forkserver"))
 
 
 def _alive(pid: int) -> bool:

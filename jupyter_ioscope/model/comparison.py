@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from jupyter_ioscope.units import ratio, ratio_range
+
 VERDICTS = ("faster", "slower", "same", "undecided")
 
 
@@ -85,6 +87,14 @@ class Comparison:
     @property
     def pairs(self) -> int:
         return min(arm.trials for arm in self.arms)
+
+    def __str__(self) -> str:
+        a, b = self.arms
+        sure = f"{self.confidence:.0%} interval {ratio_range(self.ratio_low, self.ratio_high)}"
+        return (
+            f"{b.label} against {a.label}: {self.verdict}, {ratio(self.ratio)} ({sure}), "
+            f"{self.pairs} pairs, {self.cache} cache; {self.same_data.text}"
+        )
 
 
 class Offer(NamedTuple):
