@@ -104,15 +104,29 @@ class Facts(LoopFacts):
         if most.high < NOISE_SHARE:
             return Gain(0.0, 0.0, most.high)
         self.need_states()
-        off_ns = sum(
-            sum(p.time_ns for p in row.parts if p.name in _OFF_CPU) for row in self.fetching
-        )
+        off_ns = self._off_ns()
         if off_ns <= 0:
             return Gain(0.0, 0.0, most.high)
         rows = [p for row in self.fetching for p in row.parts if p.name in parts]
         mix = sum(p.time_ns for p in rows) / off_ns
         error = together(*(float(p.error_ns) for p in rows)) / off_ns
         return self.gain(Without(off_cpu=mix), Without(off_cpu=error))
+
+    def gain_queue(self) -> Gain:
+        """Gain of never waiting for a core. Counted in: hand-over off the CPU, which is what is
+        left of it when the threads that bring a batch across cannot run."""
+        self.need_states()
+        off_ns = self._off_ns()
+        mix = self.part_ns("run_queue") / off_ns if off_ns else 0.0
+        main = self.waits.consumer
+        hand_ns = main.part_ns("hand_over") if main and not self.alone else 0
+        cpu_ns = min(hand_ns, sum(row.wait_cpu_ns for row in self.profile.batches))
+        hand = 1 - cpu_ns / hand_ns if hand_ns else 0.0
+        return self.gain(Without(off_cpu=min(1.0, mix), hand_over=hand))
+
+    def _off_ns(self) -> int:
+        rows = self.fetching
+        return sum(sum(p.time_ns for p in row.parts if p.name in _OFF_CPU) for row in rows)
 
     def gain_cpu(self, fraction: float = 1.0) -> Gain:
         """Gain of removing a fraction of the CPU used in fetches (run-queue time not counted)."""

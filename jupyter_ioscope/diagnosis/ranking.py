@@ -11,17 +11,18 @@ from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import seconds
 
 # Standing in line. What is waited for is counted twice: as the line and as the work at its head.
-# With a line as long as the work, the line is the cause that a user can do something about.
+# A line half as long as the work is the cause that a user can do something about: without it the
+# work would not be waited for.
 _LINES = ("gil", "lock", "run_queue")
-_LINE_AS_LONG = 0.75
+_LINE_AS_LONG = 0.5
 
 # A profile more than this many times as long is no advice that anybody follows.
 _LONGEST = 30.0
 
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Largest share first, noise left out. A line (GIL, lock, run queue) at least three quarters as
-    long as the first cause comes before it.
+    """Largest share first, noise left out. A line (GIL, lock, run queue) at least half as long as
+    the first cause comes before it.
 
     Noise: a share below 5 % of the loop, or an interval that reaches 0.
     """

@@ -45,8 +45,11 @@ def part_line(facts: Facts, part: str) -> str:
 
 
 def per_sample_line(facts: Facts, part: str) -> str:
-    """`That is 8.9 ms a sample.`"""
-    samples = sum(row.samples for row in facts.fetches if row.samples > 0)
+    """`That is 8.9 ms a sample.` Empty where fetches are not known."""
+    try:
+        samples = sum(row.samples for row in facts.fetches if row.samples > 0)
+    except NotMeasuredError:
+        return ""
     if not samples:
         return ""
     return f"That is {seconds(facts.part_ns(part) / samples / 1e9)} a sample."

@@ -13,7 +13,8 @@ CROWDED = 1.5
 
 
 def judge(facts: Facts) -> Finding | None:
-    """Time that fetches stood in line for a core, when workers or their threads made the line.
+    """Time that fetches and hand-over stood in line for a core, when workers or their threads made
+    the line.
 
     `share` is that time's part of the loop. Fewer workers do not give it all back: the cores stay
     as fast as they are. `low` is what remains if they were used without any loss.
@@ -24,7 +25,7 @@ def judge(facts: Facts) -> Finding | None:
     threads = facts.helper_threads_runnable > 0.3 * facts.runnable
     if crowd <= CROWDED or not (facts.workers > facts.cores or threads):
         return None
-    line = facts.gain_blocked("run_queue")
+    line = facts.gain_queue()
     floor = max(0.0, 1.0 - facts.tree_cpu_ns / facts.cores / facts.loop.wall_ns)
     gain = Gain(line.share, min(line.share, floor), line.high)
     fitting = max(1, int(facts.cores))

@@ -19,7 +19,7 @@ def judge(facts: Facts) -> Finding | None:
     slow_collate = joining > 0.5
     evidence = (
         _words.part_line(facts, "cpu"),
-        _words.per_sample_line(facts, "cpu") if not facts.loader.workers_before_profile else "",
+        _words.per_sample_line(facts, "cpu"),
         f"{percent(joining)} of a fetch joins the items into a batch." if slow_collate else "",
         _words.where_line(facts),
     )

@@ -1,0 +1,91 @@
+"""Real loaders with real workers, slow for one reason each: the verdict must name it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from jupyter_ioscope.capture.profiler import CaptureOptions, Profiler
+from jupyter_ioscope.diagnosis.diagnose import diagnose
+from jupyter_ioscope.model.diagnosis import Diagnosis
+from jupyter_ioscope.model.profile import Profile
+from tests.single_causes import SINGLE, Single, blocked_over_cpu, cold_data
+
+pytestmark = [
+    pytest.mark.timeout(120),
+    pytest.mark.skipif(sys.platform != "linux", reason="states of threads are read from /proc"),
+]
+
+
+def profiled(name: str, folder: Path) -> Profile:
+    """The profile of one run of a case."""
+    single = SINGLE[name]
+    if single.cold:
+        need_a_disk(single, folder)
+    with single.beside(folder):
+        case = single.make(folder)
+        profiler = Profiler(CaptureOptions(label=name))
+        profiler.start()
+        try:
+            for _ in range(case.epochs):
+                for batch in case.loader:
+                    case.step(batch)
+        finally:
+            profile = profiler.stop()
+    return profile
+
+
+def need_a_disk(single: Single, folder: Path) -> None:
+    """Evict the data; skip where reading it back costs more CPU than waiting."""
+    cold_data(folder)
+    dataset = single.make(folder).loader.dataset
+    ratio = blocked_over_cpu(lambda: [dataset[-index] for index in range(1, 51)])
+    if ratio < 1.5:
+        pytest.skip(f"the disk is no limit here: blocked {ratio:.1f} times as long as on the CPU")
+
+
+def summary(diagnosis: Diagnosis) -> str:
+    """What a failed test shows."""
+    rows = (diagnosis.waits.consumer, *diagnosis.waits.workers)
+    parts = [
+        f"{row.who} {row.worker}: "
+        + ", ".join(f"{p.name} {100 * p.time_ns / row.wall_ns:.0f} %" for p in row.parts)
+        for row in rows
+        if row is not None and row.wall_ns
+    ]
+    found = [
+        f"{row.cause} ({row.resource}) {row.share:.2f} [{row.low:.2f}, {row.high:.2f}]"
+        for row in diagnosis.findings
+    ]
+    unknown = [f"{row.rule}: {row.reason}" for row in diagnosis.unknown]
+    gaps = [f"{gap.what}: {gap.reason}" for gap in diagnosis.not_measured]
+    return "\n".join([diagnosis.headline, diagnosis.detail, *found, *parts, *unknown, *gaps])
+
+
+def check(name: str, folder: Path) -> None:
+    profile = profiled(name, folder)
+    diagnosis = diagnose(profile)
+    text = summary(diagnosis)
+    assert profile.tier != "in_process", text
+    for row in (diagnosis.waits.consumer, *diagnosis.waits.workers):
+        assert row is not None
+        assert abs(sum(p.time_ns for p in row.parts) - row.wall_ns) <= 0.02 * row.wall_ns, text
+    assert diagnosis.findings, text
+    assert diagnosis.findings[0].resource == SINGLE[name].resource, text
+    assert diagnosis.findings[0].cause in SINGLE[name].causes, text
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_the_only_cause_of_a_real_loader_comes_first(name: str, tmp_path: Path) -> None:
+    check(name, tmp_path)
+
+
+@pytest.mark.accuracy
+@pytest.mark.parametrize("run", range(5))
+@pytest.mark.parametrize("name", SINGLE)
+def test_it_comes_first_every_time(name: str, run: int, tmp_path: Path) -> None:
+    check(name, tmp_path)
