@@ -33,6 +33,7 @@ def execute(notebook: NotebookNode, folder: Path) -> str | None:
         notebook,
         timeout=CELL_TIMEOUT_S,
         kernel_name="python3",
+        extra_arguments=["--log-level=ERROR"],  # its warnings are not the reader's
         resources={"metadata": {"path": str(folder)}},
         store_widget_state=False,
         on_cell_start=lambda cell, cell_index: progress(cell, cell_index),
