@@ -40,7 +40,7 @@ def all_toggles() -> tuple[Toggle, ...]:
     """Every known toggle, in the order in which they are applied."""
     from jupyter_ioscope.trials import toggles
 
-    found = plugins(toggles, "TOGGLE", "jupyter_ioscope.toggles")
+    found = plugins(toggles, "TOGGLE", "ioscope.toggles")
     return tuple(sorted(found, key=lambda toggle: (toggle.order, toggle.name)))
 
 
