@@ -111,6 +111,12 @@ def test_frames_of_the_recording_are_not_shown() -> None:
     assert _named(built, "consumer") == [(1, ["f", "g"])]
 
 
+def test_a_cell_that_the_map_does_not_know_keeps_its_file() -> None:
+    frames = (RawFrame("k", f"{SITE}/ipykernel/x.py", 1), RawFrame("f", "/tmp/ipykernel_9/5.py", 2))
+    built = _build([RawStack(9, 9, "MainThread", frames, 1)])
+    assert [frame.file for frame in built.frames] == ["/tmp/ipykernel_9/5.py"]
+
+
 def test_the_magic_that_runs_a_cell_is_not_part_of_it() -> None:
     door = os.path.join(os.path.dirname(os.path.dirname(cutting.__file__)), "magics.py")
     frames = (RawFrame("outer", CELL, 1), RawFrame("ioscope", door, 2), RawFrame("in", CELL, 3))
@@ -269,3 +275,46 @@ def test_a_folder_that_vanished_and_a_broken_file_hurt_nobody(tmp_path: Path) ->
     (tmp_path / "stacks-1.json").write_text('{"pid": 3, "stacks": [[1')
     (tmp_path / "stacks-2.json").write_text(json.dumps({"pid": 3, "stacks": [[4, "t", [], 2]]}))
     assert stacks.read_in_process(str(tmp_path)) == [RawStack(3, 4, "t", (), 2)]
+
+
+CELLS_RUN = (
+    """
+import os, tempfile, threading, time
+from jupyter_ioscope.capture.cells import CellMap
+from jupyter_ioscope.capture.request import SamplerRequest
+from jupyter_ioscope.capture.sampler import Sampler
+folder, tid = tempfile.TemporaryDirectory(), threading.get_native_id()
+rights = Sampler.shared().start(SamplerRequest(os.getpid(), tid, folder.name, 25, True, 50))
+def work():
+    return sum(range(2000))
+""",
+    "until = time.monotonic() + 2\nwhile time.monotonic() < until: work()",
+    """
+cells = CellMap.from_shell(get_ipython())
+result = Sampler.shared().stop({}, tid, cells)
+import json
+stacks = result.stacks
+print(json.dumps([rights.stacks, [
+    [s.role, s.thread, s.count, [stacks.frames[i][:2] for i in s.frames]] for s in stacks.stacks
+] if stacks else [], [cell.execution_count for cell in cells.cells()]]))
+""",
+)
+
+
+@pytest.mark.timeout(120)
+def test_in_a_real_kernel_only_the_cells_own_frames_are_left() -> None:
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    new = nbformat.v4
+    book = new.new_notebook(cells=[new.new_code_cell(code) for code in CELLS_RUN])
+    root = str(Path(__file__).resolve().parent.parent)
+    environment = {**os.environ, "PYTHONPATH": root}
+    nbclient.NotebookClient(book, timeout=60, kernel_name="python3").execute(env=environment)
+    source, seen, cells = json.loads(book.cells[2].outputs[0]["text"])
+    if source != "py-spy":
+        pytest.skip("py-spy is not installed or may not attach here")
+    assert {role for role, _, _, _ in seen} == {"consumer"}, seen
+    counts = {tuple(tuple(frame) for frame in frames): count for _, _, count, frames in seen}
+    inner = (("<module>", "In [2]"), ("work", "In [1]"))
+    assert counts[inner] > 0.5 * sum(counts.values()), counts
+    assert {1, 2} <= set(cells)

@@ -17,8 +17,8 @@ import pytest
 from jupyter_ioscope.capture import harvest, syscalls
 from jupyter_ioscope.capture.procfs import data_ranges, parse_stat
 from jupyter_ioscope.capture.states import classify
-from jupyter_ioscope.capture.threads import Watch
 from jupyter_ioscope.capture.tree import Tree
+from jupyter_ioscope.capture.watch import Watch
 from jupyter_ioscope.capture.without_calls import Samples, refine
 from jupyter_ioscope.model.readings import STATES
 

@@ -27,6 +27,7 @@ _PLUMBING_FILES = (
     f"{os.sep}colab_kernel_launcher.py",
 )
 _PLUMBING_MODULES = ("<frozen runpy>", "<shim>", "<interpreter trampoline>", "")
+_IN_KERNEL, _KERNEL_DEPTH = f"{os.sep}ipykernel{os.sep}", 16
 # A thread whose own code begins in one of these serves the notebook, not the user.
 _SERVING = (*_PLUMBING[:2], _PLUMBING[4], f"{os.sep}jupyter_client{os.sep}")
 _SERVING_THREADS = (
@@ -62,6 +63,8 @@ def of_consumer(frames: Sequence[RawFrame], in_cell: Callable[[str], bool]) -> t
     for position in range(start, len(frames)):
         if in_cell(frames[position].file):
             return _without_ours(frames[position:])
+    if any(_IN_KERNEL in frame.file for frame in frames[:_KERNEL_DEPTH]):
+        return ()  # the notebook's own work between cells
     return _without_ours(frames[_first_not_plumbing(frames, start) :])
 
 

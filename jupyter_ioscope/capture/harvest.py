@@ -14,8 +14,9 @@ from typing import Any
 from jupyter_ioscope.capture import procfs
 from jupyter_ioscope.capture.gauges import Recorded
 from jupyter_ioscope.capture.states import classify
-from jupyter_ioscope.capture.threads import Key, Thread, Watch
+from jupyter_ioscope.capture.threads import Key, Thread
 from jupyter_ioscope.capture.tree import Tree
+from jupyter_ioscope.capture.watch import Watch
 from jupyter_ioscope.capture.without_calls import Samples, refine
 from jupyter_ioscope.model.readings import STATES, Series
 
@@ -84,25 +85,8 @@ def _state(key: Key, gil: Ranges, arch: str) -> int:
 
 
 def _pack_thread(thread: Thread, states: list[int], start_ns: int) -> dict[str, Any]:
-    first, last = procfs.parse_stat(thread.first_stat), procfs.parse_stat(thread.last_stat)
-    first_ns, run_ns, queue_ns, faults = thread.first_ns, 0, 0, last.major_faults
-    born_ns = _born_ns(last.start_ticks)
-    new = start_ns < born_ns <= thread.first_ns
-    if thread.exact:
-        run_ns, queue_ns = (int(part) for part in thread.last_counters.split()[:2])
-    if new:
-        # Its counters began at zero with it: nothing before the first reading is lost.
-        first_ns = born_ns
-    else:
-        faults -= first.major_faults
-        if thread.exact:
-            before = [int(part) for part in thread.first_counters.split()[:2]]
-            run_ns, queue_ns = run_ns - before[0], queue_ns - before[1]
-    # A wait for a core is counted when it ends: one that was under way at the first reading is
-    # counted whole, so that the sum may exceed the wall time by a part of one such wait.
-    wall_ns = thread.last_ns - first_ns
-    run_ns = min(run_ns, wall_ns)
-    queue_ns = min(queue_ns, wall_ns - run_ns)
+    last = procfs.parse_stat(thread.last_stat)
+    first_ns, run_ns, queue_ns, faults = _growth(thread, start_ns)
     times, kinds = array("q"), array("b")
     for when, state in zip(thread.sample_ns, states, strict=True):
         if first_ns <= when <= thread.last_ns:
@@ -121,6 +105,31 @@ def _pack_thread(thread: Thread, states: list[int], start_ns: int) -> dict[str, 
         "sample_ns": pack(times),
         "states": pack(kinds),
     }
+
+
+def _growth(thread: Thread, start_ns: int) -> tuple[int, int, int, int]:
+    """(first reading, run time, run queue time, major faults) of a thread since then."""
+    first, last = procfs.parse_stat(thread.first_stat), procfs.parse_stat(thread.last_stat)
+    run_ns, queue_ns = _times(thread.last_counters) if thread.exact else (0, 0)
+    born_ns = _born_ns(last.start_ticks)
+    if start_ns < born_ns <= thread.first_ns:
+        # Its counters began at zero with it: nothing before the first reading is lost.
+        first_ns, faults = born_ns, last.major_faults
+    else:
+        first_ns, faults = thread.first_ns, last.major_faults - first.major_faults
+        if thread.exact:
+            run_before_ns, queue_before_ns = _times(thread.first_counters)
+            run_ns, queue_ns = run_ns - run_before_ns, queue_ns - queue_before_ns
+    # A wait for a core is counted when it ends: one that was under way at the first reading is
+    # counted whole, so that the sum may exceed the wall time by a part of one such wait.
+    wall_ns = thread.last_ns - first_ns
+    run_ns = min(run_ns, wall_ns)
+    return first_ns, run_ns, min(queue_ns, wall_ns - run_ns), faults
+
+
+def _times(counters: bytes) -> tuple[int, int]:
+    run, queue = counters.split()[:2]
+    return int(run), int(queue)
 
 
 def _born_ns(start_ticks: int) -> int:

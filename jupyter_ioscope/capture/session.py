@@ -19,8 +19,8 @@ from jupyter_ioscope.capture.harvest import pack_series, pack_threads
 from jupyter_ioscope.capture.probes._probe import Probe
 from jupyter_ioscope.capture.pyspy import PySpy, find_py_spy
 from jupyter_ioscope.capture.request import SamplerRequest
-from jupyter_ioscope.capture.threads import Watch
 from jupyter_ioscope.capture.tree import Tree
+from jupyter_ioscope.capture.watch import Watch
 from jupyter_ioscope.model.profile import Gap
 
 _QUICK_LOOK_S = 0.1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -22,6 +23,9 @@ _FLUSH_S = 1.0
 _FLUSH_SHARE = 0.01  # of the time, at most
 _MAX_STACKS = 20_000  # different ones a process; further ones are counted under one name
 _TOO_MANY = (("(too many different stacks)", "", 0),)
+
+# Names that IPython gives to compiled cells, for those that its map does not know.
+_CELL_FILE = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$|^<ipython-input-")
 
 Place = tuple[CodeType, int]
 
@@ -195,7 +199,9 @@ def _role(stack: RawStack, pid: int, consumer_tid: int, workers: Mapping[int, in
 
 
 def _cut(stack: RawStack, role: str, cells: CellMap) -> tuple[RawFrame, ...]:
-    in_cell = cells.__contains__
+    def in_cell(file: str) -> bool:
+        return file in cells or _CELL_FILE.search(file) is not None
+
     if role == "consumer":
         return cutting.of_consumer(stack.frames, in_cell)
     if role == "worker":

@@ -1,4 +1,4 @@
-"""Watches threads: kept-open descriptors, raw texts interned, nothing parsed while the clock runs.
+"""One watched thread: kept-open descriptors, raw texts interned, no parsing on the clock.
 
 Runs in the helper process. For 9 threads at 25 Hz this takes well under 1 % of a core; a thread
 that the kernel did not schedule between two counter readings is not read in between at all.
@@ -10,14 +10,12 @@ import contextlib
 import os
 import time
 from array import array
-from collections.abc import Iterator
 
 from jupyter_ioscope.capture import syscalls
 
 Key = tuple[bytes, bytes, bytes, bytes]  # state character, syscall, wchan, link
 
 _RUNNING: Key = (b"R", b"running", b"", b"")
-_MAX_SAMPLES = 2_000_000  # of all threads together: 24 MB
 _ASLEEP_AFTER = 2  # counter readings without a change
 
 
@@ -134,6 +132,15 @@ class Thread:
         call = os.pread(self._call, 256, 0)
         if call == b"running\n":
             return 0
+        number, *arguments = call.split(b" ", 3)
+        if number in self._calls.futex:
+            return self._keys.number((b"S", b" ".join((number, *arguments[:2])), b"", b""))
+        if number in self._calls.clear:
+            return self._keys.number((b"S", number, b"", b""))
+        return self._look_closer(number, arguments)
+
+    def _look_closer(self, number: bytes, arguments: list[bytes]) -> int:
+        """Calls whose meaning depends on the kind of sleep, the descriptor, or the place."""
         stat = os.pread(self._stat, 1024, 0)
         if _is_dead(stat):
             self._end(os.pread(self._counters, 64, 0) if self._counters is not None else stat)
@@ -141,17 +148,12 @@ class Thread:
         char = stat[stat.rindex(b")") + 2 :][:1]
         if char == b"R":
             return 0
-        parts = call.split(b" ", 3)
-        number = parts[0]
         wchan = link = b""
         if number in self._calls.descriptor:
-            link = self._link(parts[1])
-            if not link or link.startswith(b"socket:"):
-                wchan = self._where()
-        elif number not in self._calls.clear:
+            link = self._link(arguments[0])
+        if not link or link.startswith(b"socket:"):
             wchan = self._where()
-        short = number if number not in self._calls.futex else b" ".join(parts[:3])
-        return self._keys.number((char, short, wchan, link.split(b"[", 1)[0]))
+        return self._keys.number((char, number, wchan, link.split(b"[", 1)[0]))
 
     def _unseen_call(self) -> int:
         stat = os.pread(self._stat, 1024, 0)
@@ -194,63 +196,12 @@ class Calls:
     def __init__(self, arch: str) -> None:
         self.descriptor = syscalls.numbers("descriptor", arch)
         self.futex = syscalls.numbers("futex", arch)
-        kinds = ("futex", "poll", "sleep", "wait_child", "lock", "pipe", "file")
+        # Waits that are what they are, whatever the kind of sleep: the most frequent ones, and
+        # the reading of `stat`, the dearest, is spared.
+        kinds = ("poll", "sleep", "wait_child", "lock", "pipe")
         self.clear = frozenset().union(*(syscalls.numbers(kind, arch) for kind in kinds))
 
 
 def _is_dead(stat: bytes) -> bool:
     """A zombie or worse: its counters stand still and its states mean nothing."""
     return stat[stat.rindex(b")") + 2 :][:1] in (b"Z", b"X", b"x")
-
-
-class Watch:
-    """All threads of a process tree."""
-
-    def __init__(self, proc: str, arch: str) -> None:
-        self._proc = proc
-        self._calls, self.keys = Calls(arch), Keys()
-        self.live: dict[tuple[int, int], Thread] = {}
-        self.ended: list[Thread] = []
-        self.refused = 0  # threads that could not be opened, though they were there
-        self.thinned = 0
-
-    def update(self, found: set[tuple[int, int]]) -> None:
-        """Watch the threads newly found. Those that are gone are noticed when read."""
-        for pid, tid in found - self.live.keys():
-            try:
-                self.live[pid, tid] = Thread(self._proc, pid, tid, self._calls, self.keys)
-            except FileNotFoundError:
-                continue
-            except (OSError, ValueError):
-                self.refused += 1
-
-    def sample(self) -> None:
-        for thread in self.live.values():
-            thread.sample()
-        self._sweep()
-
-    def count(self) -> None:
-        for thread in self.live.values():
-            thread.count()
-        self._sweep()
-        if sum(len(thread.sample_ns) for thread in self.all()) > _MAX_SAMPLES:
-            self.thinned += 1
-            for thread in self.all():
-                thread.thin()
-
-    def _sweep(self) -> None:
-        gone = [key for key, thread in self.live.items() if thread.ended]
-        for key in gone:
-            self.ended.append(self.live.pop(key))
-
-    def pids(self) -> set[int]:
-        return {pid for pid, _ in self.live}
-
-    def all(self) -> Iterator[Thread]:
-        yield from self.ended
-        yield from self.live.values()
-
-    def close(self) -> None:
-        for thread in list(self.live.values()):
-            thread.close()
-        self._sweep()
