@@ -14,6 +14,7 @@ from jupyter_ioscope.views.words import PART_LABELS, clean
 # Ceilings far above the measured throughput would squeeze those that matter: the axis ends here,
 # in multiples of the measured throughput and of the lowest ceiling.
 _AXIS_MULTIPLE = 8.0
+_SEEN = 0.0005  # of the wall time: less is no pixel and reads 0.0 %
 # Doubts below this share are not printed inside a bar (they are exact counters or rounding).
 _DOUBT_SHOWN = 0.005
 
@@ -52,14 +53,13 @@ def merged(threads: Sequence[ThreadWaits]) -> ThreadWaits:
 
 
 def _bar(who: str, thread: ThreadWaits) -> IBar:
-    wall_ns = thread.wall_ns or 1
     order = {name: index for index, name in enumerate(PARTS)}
     shown = sorted(
-        (part for part in thread.parts if part.time_ns > 0),
+        (part for part in thread.parts if part.time_ns > _SEEN * thread.wall_ns),
         key=lambda part: order.get(part.name, len(order)),
     )
     # The parts sum to the wall time within rounding; where they overshoot, the bar still ends at 1.
-    whole = max(wall_ns, sum(part.time_ns for part in shown))
+    whole = max(1, thread.wall_ns, sum(part.time_ns for part in shown))
     parts = [
         IPart(
             name=part.name if part.name in order else "rest",

@@ -28,6 +28,7 @@ PART_COLOURS: dict[str, str] = {
 # PNG and plotly figures bring this light background along, so that they read on dark pages too.
 PAPER = "#FFFFFF"
 INK = "#1B1F24"
+BLACK = "#000000"
 INK_SOFT = "#5B6470"
 LINE = "#D9DEE4"
 BAR = "#9FB3C8"
@@ -62,5 +63,6 @@ def contrast(one: str, other: str) -> float:
 
 
 def ink_on(colour: str) -> str:
-    """The text colour for a coloured area: white where it reads, else the dark one."""
-    return PAPER if contrast(PAPER, colour) >= _MINIMUM_CONTRAST else INK
+    """The text colour for a coloured area: white where it reads, else the darkest that is needed."""
+    readable = (ink for ink in (PAPER, INK) if contrast(ink, colour) >= _MINIMUM_CONTRAST)
+    return next(readable, BLACK)

@@ -43,7 +43,7 @@ def short_file(file: str, limit: int = 80) -> str:
     parts = _INSTALLED.split(path)
     if len(parts) == 1:
         parts = _STANDARD.split(path)
-    text = clean(parts[-1], 4 * limit)
+    text = clean(parts[-1][-4 * limit :], 4 * limit)
     return text if len(text) <= limit else "…" + text[1 - limit :]
 
 

@@ -94,16 +94,23 @@ def flames(grown: Sequence[Tree], frames: int) -> list[IFlame]:
 
 
 def _finding(finding: Finding) -> IFinding:
-    low, high = percent(finding.low, 0).rstrip("% \u00a0"), percent(finding.high, 0)
     return IFinding(
         cause=clean(finding.cause, 60),
         title=clean(finding.title, 200),
-        share=f"{percent(finding.share)} ({low} – {high})",
+        share=_share(finding),
         cost=seconds(finding.cost_s),
         evidence=[clean(line) for line in finding.evidence[:_EVIDENCE]],
         advice=clean(finding.advice, 400),
         where=clean(finding.where, 200),
     )
+
+
+def _share(finding: Finding) -> str:
+    """`68 % (64 – 72 %)`; the interval is left out where both ends read the same."""
+    decimals = 1 if finding.high < 0.0995 else 0
+    low, high = percent(finding.low, decimals), percent(finding.high, decimals)
+    interval = f" ({low.rstrip('%').rstrip()} – {high})" if low != high else ""
+    return percent(finding.share) + interval
 
 
 def _toggle(offer: Offer) -> IToggle:

@@ -15,6 +15,7 @@ from jupyter_ioscope.optional import installed
 from jupyter_ioscope.views.canvas import Canvas
 from jupyter_ioscope.views.colours import (
     BAR,
+    BLACK,
     INK,
     INK_SOFT,
     LIMITING,
@@ -67,7 +68,7 @@ def _palette() -> Any:
     """
     from PIL import Image
 
-    flat = [*PART_COLOURS.values(), PAPER, INK, INK_SOFT, LINE, BAR]
+    flat = [*PART_COLOURS.values(), PAPER, INK, BLACK, INK_SOFT, LINE, BAR]
     edges = [(INK, PAPER, 6), (INK_SOFT, PAPER, 4), (PAPER, PART_COLOURS["cpu"], 3)]
     colours = [_rgb(colour) for colour in flat]
     for one, other, steps in edges:
