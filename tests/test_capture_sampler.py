@@ -140,6 +140,20 @@ def test_a_worker_that_comes_and_goes_keeps_its_readings(sampler: Sampler, tmp_p
 
 
 @needs_linux
+def test_a_worker_that_nobody_reaps_is_counted_once(sampler: Sampler, tmp_path: Path) -> None:
+    sampler.start(_request(tmp_path))
+    code = "import time; t = time.monotonic() + 0.4\nwhile time.monotonic() < t: pass"
+    child = subprocess.Popen([sys.executable, "-c", code])
+    time.sleep(2)
+    result = _stop(sampler, {child.pid: 0})
+    child.wait()
+    (worker,) = [thread for thread in result.threads if thread.pid == child.pid]
+    life_ns = worker.last_ns - worker.first_ns
+    assert 0.35e9 < life_ns < 1.9e9
+    assert worker.states
+
+
+@needs_linux
 def test_counters_of_tree_and_machine_are_read(sampler: Sampler, tmp_path: Path) -> None:
     sampler.start(_request(tmp_path))
     data = tmp_path / "data"

@@ -9,7 +9,13 @@ import time
 from array import array
 from collections.abc import Iterable
 
-from jupyter_ioscope.capture.probes._probe import Probe, Reader, SeriesInfo, Target
+from jupyter_ioscope.capture.probes._probe import (
+    Probe,
+    Reader,
+    SeriesInfo,
+    Target,
+    reason_of,
+)
 from jupyter_ioscope.model.profile import Gap
 
 NO_PROC = "no /proc on this system"
@@ -63,9 +69,9 @@ class Gauges:
             self._open.append(_Opened(probe, probe.open(target)))
         except FileNotFoundError as error:
             there = os.path.isdir(f"{target.proc}/self")
-            self._gaps.append(Gap(probe.what, _reason(error) if there else NO_PROC))
+            self._gaps.append(Gap(probe.what, reason_of(error) if there else NO_PROC))
         except Exception as error:
-            self._gaps.append(Gap(probe.what, _reason(error)))
+            self._gaps.append(Gap(probe.what, reason_of(error)))
 
     def finish_opening(self) -> None:
         """Wait a little for the slow probes; one that never opens becomes a gap."""
@@ -89,7 +95,7 @@ class Gauges:
         except Exception as error:
             opened.failures += 1
             if opened.failures >= _MAX_FAILURES:
-                self._gaps.append(Gap(opened.probe.what, f"stopped working: {_reason(error)}"))
+                self._gaps.append(Gap(opened.probe.what, f"stopped working: {reason_of(error)}"))
                 self._end(opened)
             return
         opened.failures = 0
@@ -134,7 +140,3 @@ class Gauges:
     def close(self) -> None:
         for opened in list(self._open):
             self._end(opened)
-
-
-def _reason(error: BaseException) -> str:
-    return str(error) or type(error).__name__

@@ -50,6 +50,8 @@ class Thread:
         try:
             self._stat = self._open("stat")
             self.first_stat = self.last_stat = os.pread(self._stat, 1024, 0)
+            if _is_dead(self.first_stat):  # a zombie that was watched while it lived
+                raise FileNotFoundError(f"{self._folder} has ended")
             self._counters = self._try_open("schedstat")
             self.exact = self._counters is not None
             self._call = self._try_open("syscall")
@@ -121,6 +123,9 @@ class Thread:
             return
         try:
             number = self._seen_call() if self._call is not None else self._unseen_call()
+        except PermissionError:
+            self._call = None  # it changed its user: go on without
+            return
         except OSError:
             self.close()
             return

@@ -74,3 +74,10 @@ class Probe:
 
 class ProbeError(Exception):
     """This machine cannot give what the probe reads. The text is the reason."""
+
+
+def reason_of(error: BaseException) -> str:
+    """The reason for a gap, without the number of the error."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return str(error) or type(error).__name__

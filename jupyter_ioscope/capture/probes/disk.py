@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from jupyter_ioscope.capture import procfs
 from jupyter_ioscope.capture.probes._files import FileReader, KeptFile, TreeTotals
-from jupyter_ioscope.capture.probes._probe import Probe, Target
+from jupyter_ioscope.capture.probes._probe import Probe, Target, reason_of
 from jupyter_ioscope.capture.probes._series import SERIES
 from jupyter_ioscope.model.profile import Gap
 
@@ -29,13 +29,13 @@ class DiskReader(FileReader):
             self._totals = TreeTotals(3)
             names += _TREE
         except (OSError, ValueError, KeyError) as error:
-            self.gaps.append(Gap("bytes the tree read and wrote", str(error)))
+            self.gaps.append(Gap("bytes the tree read and wrote", reason_of(error)))
         self._disks = _whole_disks(target.sys)
         try:
             self._diskstats = self.keep(f"{target.proc}/diskstats")
             names += _MACHINE
         except OSError as error:
-            self.gaps.append(Gap("disk activity of the machine", str(error)))
+            self.gaps.append(Gap("disk activity of the machine", reason_of(error)))
         self.series = [SERIES[name] for name in names]
 
     def read(self) -> Sequence[float | None]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from jupyter_ioscope.capture import procfs
 from jupyter_ioscope.capture.probes._files import FileReader
-from jupyter_ioscope.capture.probes._probe import Probe, Target
+from jupyter_ioscope.capture.probes._probe import Probe, Target, reason_of
 from jupyter_ioscope.capture.probes._series import SERIES
 from jupyter_ioscope.model.profile import Gap
 
@@ -30,7 +30,9 @@ class MemoryReader(FileReader):
             self._pss_bytes(target.pid)
         except (OSError, ValueError) as error:
             self._next_pss_s = float("inf")
-            self.gaps.append(Gap("memory of the tree without double counting (PSS)", str(error)))
+            self.gaps.append(
+                Gap("memory of the tree without double counting (PSS)", reason_of(error))
+            )
 
     def read(self) -> Sequence[float | None]:
         return [self._tree_pss(), self._tree_rss(), self._available()]

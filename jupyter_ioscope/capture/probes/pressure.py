@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jupyter_ioscope.capture.probes._files import FileReader, KeptFile
-from jupyter_ioscope.capture.probes._probe import Probe, ProbeError, Target
+from jupyter_ioscope.capture.probes._probe import Probe, ProbeError, Target, reason_of
 from jupyter_ioscope.capture.probes._series import SERIES
 from jupyter_ioscope.model.profile import Gap
 
@@ -22,7 +22,7 @@ class PressureReader(FileReader):
                 file = self.keep(f"{target.proc}/pressure/{resource}", 512)
                 total_us(file.read(), line)
             except (OSError, ValueError) as error:
-                self.gaps.append(Gap(f"{resource} pressure ({line.decode()})", str(error)))
+                self.gaps.append(Gap(f"{resource} pressure ({line.decode()})", reason_of(error)))
                 continue
             self._sources.append((file, line))
             series.append(SERIES[f"psi_{resource}_{line.decode()}_us"])
