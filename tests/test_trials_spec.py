@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, WeightedRandomSampler
@@ -14,18 +12,13 @@ from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.trials.build import build
 from jupyter_ioscope.trials.code import code_of
 from jupyter_ioscope.trials.spec import LoaderSpec, settings_of, spec_of
-from tests.trial_loaders import Counting, Sleeping
+from tests.trial_loaders import Counting, Sleeping, random_states
 
 DATA = Sleeping(20, 0.0)
 
 
 def labels(loader: Any) -> list[Any]:
     return [torch.as_tensor(batch[1]).tolist() for batch in loader]
-
-
-def states() -> tuple[Any, ...]:
-    numpy_state = np.random.get_state(legacy=True)
-    return random.getstate(), numpy_state[1].tolist(), numpy_state[2], torch.get_rng_state().tolist()
 
 
 @pytest.mark.parametrize(
@@ -60,12 +53,12 @@ def test_drawing_from_a_rebuilt_loader_leaves_the_users_generator_where_it_was()
     assert sampler.generator is sampler_generator
 
 
-def test_describing_and_building_draw_nothing_from_the_global_random_states() -> None:
+def test_describing_and_building_draw_nothing_from_the_global_random_random_states() -> None:
     loader = DataLoader(DATA, 4, shuffle=True, num_workers=2)
-    before = states()
+    before = random_states()
     build(spec_of(loader))
     code_of(spec_of(loader), spec_of(loader).changed(num_workers=0))
-    assert states() == before
+    assert random_states() == before
 
 
 class Doubling(DataLoader[Any]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,12 @@ import numpy as np
 import torch
 from PIL import Image
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
+
+
+def random_states() -> tuple[Any, ...]:
+    """The global random states of all three libraries, by value."""
+    drawn: Any = np.random.get_state(legacy=True)
+    return random.getstate(), drawn[1].tolist(), drawn[2], torch.get_rng_state().tolist()
 
 
 class Sleeping(Dataset[Any]):
@@ -73,7 +80,7 @@ class Local(Sleeping):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.lock = open(os.devnull)  # noqa: SIM115 - an open file cannot be pickled
+        self.lock = threading.Lock()
 
 
 class Counting(IterableDataset[Any]):

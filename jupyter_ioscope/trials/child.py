@@ -63,19 +63,31 @@ def serve(job: Job, write_fd: int, folder: str, parent_pid: int) -> None:
             data = data[os.write(write_fd, data) :]
 
     try:
+        message = _run(job, folder, parent_pid, emit)
+    except BaseException as error:
+        message = failure(error)
+    emit(message)
+
+
+def _run(job: Job, folder: str, parent_pid: int, emit: Emit) -> dict[str, Any]:
+    try:
         detach(parent_pid, folder)
         result = job.run(emit, lambda: False, folder, *job.arguments)
-        emit({"kind": "result", "result": result})
     except BaseException as error:
-        emit(failure(error))
+        # torch's handler raises at any place for each worker that dies: the first cause counts.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        return failure(error)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    return {"kind": "result", "result": result}
 
 
 def failure(error: BaseException) -> dict[str, Any]:
-    """An exception as a message: its type, its own text, and the traceback."""
+    """An exception as a message: its type, its own text with its cause, and the traceback."""
+    cause = f" ({error.__cause__})" if error.__cause__ is not None else ""
     return {
         "kind": "error",
         "type": type(error).__name__,
-        "text": str(error),
+        "text": f"{error}{cause}",
         "traceback": "".join(traceback.format_exception(type(error), error, error.__traceback__)),
     }
 
@@ -90,6 +102,7 @@ def detach(parent_pid: int, folder: str) -> None:
         os._exit(71)  # the parent ended before the death signal was set
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+    _become_main_thread()
     signal.set_wakeup_fd(-1)
     _quiet()
     sys.setprofile(None)
@@ -104,6 +117,15 @@ def detach(parent_pid: int, folder: str) -> None:
     if torch is not None:
         # OpenMP threads do not survive a fork: the next parallel region would wait for ever.
         torch.set_num_threads(1)
+
+
+def _become_main_thread() -> None:
+    """The thread that forked is the only one here. torch watches for killed workers only where it
+    finds itself in an instance of the main thread's class."""
+    current: Any = threading.current_thread()
+    with contextlib.suppress(AttributeError, TypeError):
+        current.__class__ = threading._MainThread  # type: ignore[attr-defined]
+        current.name = "MainThread"
 
 
 def _quiet() -> None:

@@ -41,21 +41,20 @@ def deliver(
     spec, _ = prepared(spec, folder, False)
     seed_all(seed)
     indices, beats = Indices(spec, reseed), Beats(emit)
-    made = _Writer(path, collated=spec.batch_size is not None or spec.batch_sampler is not None)
-    with indices.noted():
-        loader = build(spec)
-        iterator = iter(loader)
+    collated = spec.batch_size is not None or spec.batch_sampler is not None
+    with indices.noted(), _Writer(path, collated) as made:
+        iterator = iter(build(spec))
         beats(0, 0, worker_ids(iterator))
-        started = time.monotonic()
-        ended = True
-        delivered = 0
+        ended, delivered, late_s = True, 0, 0.0
         for number, batch in enumerate(iterator):
             count = indices.samples(number, batch)
             made.add(batch, count)
             delivered += count
             beats(number + 1, delivered)
-            late = time.monotonic() - started > limit.seconds
-            if stop() or delivered >= limit.samples or made.size_bytes > limit.size_bytes or late:
+            # From the first batch on: a slow start must not leave just one batch to compare.
+            late_s = late_s or time.monotonic() + limit.seconds
+            full = delivered >= limit.samples or made.size_bytes > limit.size_bytes
+            if full or stop() or time.monotonic() > late_s:
                 ended = False
                 break
         if hasattr(iterator, "_shutdown_workers"):
@@ -71,7 +70,7 @@ def deliver(
         "forms": made.forms,
         "digests": made.digests,
         "exact": made.exact,
-        "path": made.close(),
+        "path": path,
     }
 
 
@@ -115,11 +114,13 @@ class _Writer:
             self._file.write(array.tobytes())
         self._index.append(rows)
 
-    def close(self) -> str:
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
         self._file.close()
         with open(f"{self.path}.json", "w") as file:
             json.dump(self._index, file)
-        return self.path
 
 
 class Delivered(NamedTuple):

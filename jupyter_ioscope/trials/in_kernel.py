@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from multiprocessing.process import current_process
 from typing import Any
 
 from jupyter_ioscope.errors import TrialError
@@ -24,8 +25,9 @@ _MEMORY_EVERY_S = 0.25
 _LEAVE_S = 5.0
 
 
-def run_in_kernel(job: Job, watch: Watch) -> tuple[dict[str, Any], int]:
-    """As `Isolation.run`. The job gets no folder, which tells it that the process is the user's.
+def run_in_kernel(job: Job, watch: Watch, folder: str) -> tuple[dict[str, Any], int]:
+    """As `Isolation.run`. The job gets no folder, which tells it that the process is the user's;
+    `folder` takes what killed workers leave.
 
     A dataset that hangs inside its own code cannot be ended here: its workers are killed, but
     without workers the thread stays until the call returns.
@@ -44,7 +46,7 @@ def run_in_kernel(job: Job, watch: Watch) -> tuple[dict[str, Any], int]:
 
     def body() -> None:
         try:
-            with kept_random_state():
+            with kept_random_state(), own_sockets(folder):
                 result = job.run(messages.put, stopping.is_set, "", *job.arguments)
             messages.put({"kind": "result", "result": result})
         except BaseException as error:
@@ -96,6 +98,21 @@ def _leave(thread: threading.Thread, stopping: threading.Event, workers: set[int
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         thread.join(_LEAVE_S)
+
+
+@contextlib.contextmanager
+def own_sockets(folder: str) -> Iterator[None]:
+    """Have new workers put their sockets into `folder`, unless there is a place for them."""
+    config: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
+    if config.get("tempdir") is not None:
+        yield
+        return
+    config["tempdir"] = folder
+    try:
+        yield
+    finally:
+        if config.get("tempdir") == folder:
+            del config["tempdir"]
 
 
 @contextlib.contextmanager

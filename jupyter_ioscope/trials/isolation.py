@@ -65,7 +65,8 @@ class Isolation:
                 except spawned.NotLoadableError as error:
                     self._fall(f"a new process cannot load it ({_short(error)})")
         if self.rung == KERNEL:
-            return run_in_kernel(job, watch)
+            with self._folder() as folder:
+                return run_in_kernel(job, watch, folder)
         with self._folder() as folder:
             parent = os.getpid()
 

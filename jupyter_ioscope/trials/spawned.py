@@ -31,7 +31,9 @@ def write(path: str, payload: bytes) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "wb") as file:
         # Where modules lie and what the main script is, as multiprocessing's spawn tells it.
-        pickle.dump(spawn.get_preparation_data("ioscope-trial"), file)
+        about = spawn.get_preparation_data("ioscope-trial")
+        about.pop("authkey", None)  # a secret between processes of one tree; this one is its own
+        pickle.dump(about, file)
         file.write(payload)
 
 
