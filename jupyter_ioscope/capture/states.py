@@ -83,6 +83,8 @@ def classify(
     kind = syscalls.kind(int(number), arch)
     if kind == "futex":
         return _futex(arguments, gil)
+    if kind == "select":
+        return "sleep" if arguments[:1] == ["0x0"] else "poll"
     if kind == "descriptor":
         return _descriptor(char, wchan, link)
     if kind == "file":

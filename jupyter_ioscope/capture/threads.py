@@ -140,6 +140,8 @@ class Thread:
         number, *arguments = call.split(b" ", 3)
         if number in self._calls.futex:
             return self._keys.number((b"S", b" ".join((number, *arguments[:2])), b"", b""))
+        if number in self._calls.select:
+            return self._keys.number((b"S", b" ".join((number, *arguments[:1])), b"", b""))
         if number in self._calls.clear:
             return self._keys.number((b"S", number, b"", b""))
         return self._look_closer(number, arguments)
@@ -201,6 +203,7 @@ class Calls:
     def __init__(self, arch: str) -> None:
         self.descriptor = syscalls.numbers("descriptor", arch)
         self.futex = syscalls.numbers("futex", arch)
+        self.select = syscalls.numbers("select", arch)
         # Waits that are what they are, whatever the kind of sleep: the most frequent ones, and
         # the reading of `stat`, the dearest, is spared.
         kinds = ("poll", "sleep", "wait_child", "lock", "pipe")
