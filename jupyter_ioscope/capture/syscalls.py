@@ -6,7 +6,7 @@ from __future__ import annotations
 # path or flushes a file; "select" without descriptors is a sleep (so Python 3.10 does it);
 # the others are what they say.
 _X86_64: dict[str, tuple[int, ...]] = {
-    # read write pread pwrite readv writev sendfile splice preadv pwritev preadv2 pwritev2 ioctl
+    # read write pread pwrite readv writev sendfile splice preadv pwritev preadv2 pwritev2
     "descriptor": (0, 1, 17, 18, 19, 20, 40, 275, 276, 278, 295, 296, 326, 327, 328),
     # open close stat fstat lstat lseek access msync fsync fdatasync truncate ftruncate getdents
     # rename mkdir rmdir creat link unlink readlink statfs fstatfs sync readahead getdents64
