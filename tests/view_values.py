@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import unicodedata
 from types import MappingProxyType
 
 from jupyter_ioscope.model.diagnosis import (
@@ -102,3 +103,10 @@ def stacks(count: int, depth: int = 20, workers: int = 4, names: int = 400) -> S
         role, worker = ("consumer", -1) if i % 5 == 0 else ("worker", i % workers)
         made.append(Stack(role, worker, 100 + worker, "MainThread", outer + inner, 1 + i % 3))
     return Stacks("py-spy", 25.0, True, frames, tuple(made))
+
+
+def is_inert(text: str) -> bool:
+    """Whether a text holds nothing that a terminal or a page obeys; line feeds are the view's."""
+    controls = (c for c in text if unicodedata.category(c) == "Cc" and c != "\n")
+    directions = (c for c in text if c in "\u061c\u200e\u200f" or "\u202a" <= c <= "\u202e")
+    return not any(controls) and not any(directions) and "\x1b" not in text

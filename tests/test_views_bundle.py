@@ -1,0 +1,162 @@
+"""One output, four forms, at most 150 kB in the saved notebook, whatever the profile holds."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from jupyter_ioscope.diagnosis.diagnose import diagnose
+from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.profile import Gap
+from jupyter_ioscope.views import bundle as bundle_module
+from jupyter_ioscope.views import png
+from jupyter_ioscope.views.bundle import LIMIT_BYTES, METADATA, mime_bundle, saved_bytes
+from jupyter_ioscope.views.flame import check_columns
+from jupyter_ioscope.views.shapes import MIME
+from tests import builders
+from tests.view_values import HOSTILE, diagnosis, empty_diagnosis, profile
+from tests.view_values import stacks as many_stacks
+
+FORMS = {MIME, "image/png", "text/html", "text/plain"}
+
+
+def frames(bundle: dict[str, Any]) -> int:
+    return sum(len(flame["x0"]) for flame in bundle[MIME]["flames"])
+
+
+def points(bundle: dict[str, Any]) -> int:
+    return max((len(track["x"]) for track in bundle[MIME]["timeline"]["tracks"]), default=0)
+
+
+def test_a_report_comes_in_four_forms_that_say_the_same() -> None:
+    made = mime_bundle(profile(), diagnosis(), builders.offers(), [builders.comparison()])
+    assert set(made) == FORMS
+    assert base64.b64decode(made["image/png"]).startswith(b"\x89PNG")
+    for form in ("text/html", "text/plain"):
+        assert "The loop waited for data 81" in made[form]
+    assert made[MIME]["headline"].startswith("The loop waited for data 81")
+
+
+def test_the_size_is_that_of_the_file_that_jupyter_writes(tmp_path: Path) -> None:
+    made = mime_bundle(profile(), diagnosis(), builders.offers())
+    notebook = nbformat.v4.new_notebook()
+    output = nbformat.v4.new_output("display_data", data=made, metadata=METADATA)
+    notebook.cells.append(nbformat.v4.new_code_cell("", outputs=[output]))
+    path = tmp_path / "a.ipynb"
+    nbformat.write(notebook, path)
+    with_output = path.stat().st_size
+    notebook.cells[0].outputs = []
+    nbformat.write(notebook, path)
+    assert saved_bytes(made) == pytest.approx(with_output - path.stat().st_size, rel=0.02)
+
+
+@pytest.mark.timeout(120)
+def test_a_hundred_thousand_stacks_and_fifty_thousand_batches_stay_within_the_limit() -> None:
+    value = profile(4)
+    step_ns = value.wall_ns // 50_001
+    batches = tuple(
+        value.batches[i % len(value.batches)]._replace(
+            wait_start_ns=value.start_ns + i * step_ns,
+            wait_end_ns=value.start_ns + i * step_ns + i * 7919 % step_ns,
+        )
+        for i in range(50_000)
+    )
+    value = builders.without(value, batches=batches, stacks=many_stacks(100_000))
+    comparisons = [builders.comparison(2.0, pairs=100) for _ in range(5)]
+    made = mime_bundle(value, diagnosis(), builders.offers(), comparisons)
+    assert saved_bytes(made) <= LIMIT_BYTES
+    assert set(made) == FORMS
+    assert frames(made) >= 150
+    assert points(made) >= 100
+    for flame in made[MIME]["flames"]:
+        check_columns(flame)
+        assert "merged" in flame["label"]
+
+
+def test_flame_graphs_are_cut_first_then_the_timeline_then_the_picture_goes() -> None:
+    value = builders.without(profile(), stacks=many_stacks(2000))
+    made = [
+        mime_bundle(value, diagnosis(), limit_bytes=limit)
+        for limit in (400_000, 115_000, 85_000, 40_000)
+    ]
+    for bundle, limit in zip(made, (400_000, 115_000, 85_000, 40_000), strict=True):
+        assert saved_bytes(bundle) <= limit
+    roomy, cut, thin, bare = made
+    assert frames(roomy) > frames(cut) > frames(thin)
+    assert points(roomy) == points(cut) > points(thin)
+    assert all("image/png" in bundle for bundle in (roomy, cut, thin))
+    assert "image/png" not in bare
+
+
+def test_a_picture_that_was_left_out_is_said_in_every_form() -> None:
+    value = builders.without(profile(), stacks=many_stacks(2000))
+    made = mime_bundle(value, diagnosis(), limit_bytes=40_000)
+    assert "summary picture" in made["text/html"]
+    assert "summary picture" in made["text/plain"]
+    assert any("summary picture" in gap["what"] for gap in made[MIME]["notMeasured"])
+
+
+def test_without_pillow_the_missing_picture_is_said_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(png, "installed", lambda _: False)
+    made = mime_bundle(profile(), diagnosis())
+    assert "image/png" not in made
+    assert "pip install" in made["text/plain"]
+
+
+def test_hostile_texts_cannot_blow_it_up() -> None:
+    text = HOSTILE * 300
+    finding = Finding(text, text, text, 0.5, 0.4, 0.6, 1.0, (text,) * 50, text, (), text)
+    value = builders.without(
+        profile(60, batches=80),
+        label=text,
+        not_measured=tuple(Gap(f"{i}{text}", text) for i in range(200)),
+    )
+    offers = [
+        offer._replace(title=text, effect=text, cost=text, code=text, refusal=text)
+        for offer in builders.offers() * 20
+    ]
+    comparison = dataclasses.replace(
+        builders.comparison(pairs=300), notes=(text,) * 60, code=text, cache_text=text
+    )
+    made = mime_bundle(
+        value, diagnosis(headline=text, findings=(finding,) * 50), offers, [comparison] * 9
+    )
+    assert saved_bytes(made) <= LIMIT_BYTES
+    assert made[MIME]["headline"].startswith("<script>alert")
+    assert "parts of this report" in json.dumps(made[MIME]["notMeasured"])
+
+
+@pytest.mark.parametrize("workers", [0, 2, 16])
+def test_real_diagnoses_fit_with_room_for_the_widget(workers: int) -> None:
+    value = profile(workers, batches=100)
+    made = mime_bundle(value, diagnose(value), builders.offers(), [builders.comparison()])
+    assert saved_bytes(made) <= LIMIT_BYTES
+    assert set(made) == FORMS
+
+
+def test_an_empty_profile_has_a_bundle_too() -> None:
+    made = mime_bundle(builders.empty_profile(), empty_diagnosis())
+    assert set(made) == FORMS
+    assert made[MIME]["flames"] == []
+
+
+def test_variable_and_report_id_reach_the_payload() -> None:
+    made = mime_bundle(profile(), diagnosis(), variable="p", report_id="abc")
+    assert (made[MIME]["variable"], made[MIME]["reportId"]) == ("p", "abc")
+
+
+def test_stacks_are_grown_once_however_often_they_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    grow = bundle_module.trees
+    monkeypatch.setattr(bundle_module, "trees", lambda stacks: calls.append(1) or grow(stacks))
+    value = builders.without(profile(), stacks=many_stacks(2000))
+    mime_bundle(value, diagnosis(), limit_bytes=85_000)
+    assert len(calls) == 1
