@@ -127,63 +127,83 @@ def background_threads(folder: Path) -> Case:
     return Case(DataLoader(Items(150, computed), batch_size=8))
 
 
-def cold_files(folder: Path) -> Case:
-    """Small reads from files that are not in the page cache."""
+def direct_reads(folder: Path) -> Case:
+    """Two reads of 256 kB an item that go past the page cache."""
+    opened: dict[int, tuple[int, mmap.mmap]] = {}
 
     def get(index: int) -> Any:
-        descriptor = os.open(folder / "data", os.O_RDONLY)
-        try:
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
-            for page in random.Random(index).choices(range(COLD_BYTES // 4096), k=16):
-                os.pread(descriptor, 4096, page * 4096)
-        finally:
-            os.close(descriptor)
+        if os.getpid() not in opened:  # direct reads need aligned memory
+            file = os.open(folder / "data", os.O_RDONLY | os.O_DIRECT)
+            opened[os.getpid()] = file, mmap.mmap(-1, BLOCK_BYTES)
+        file, buffer = opened[os.getpid()]
+        for block in random.Random(index).choices(range(BLOCKS), k=2):
+            os.preadv(file, [buffer], block * BLOCK_BYTES)
         return TINY
 
-    return Case(DataLoader(Items(1600, get), batch_size=8, num_workers=2))
+    return Case(DataLoader(Items(2400, get), batch_size=8, num_workers=2))
 
 
 def cold_memory_map(folder: Path) -> Case:
-    """Reads through a memory map whose pages are not in the page cache."""
-
+    """Reads through a memory map whose pages are not in the page cache. A page fault also brings
+    the pages around it, as many as the device reads ahead: every item reads far from the others."""
     maps: dict[int, mmap.mmap] = {}
+    stride = max(BLOCK_BYTES, 1024 * read_ahead_kb(folder / "data"))
 
     def get(index: int) -> Any:
         if os.getpid() not in maps:
             with open(folder / "data", "rb") as file:
                 maps[os.getpid()] = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-            maps[os.getpid()].madvise(mmap.MADV_RANDOM)
-        for page in random.Random(index).choices(range(COLD_BYTES // 4096), k=16):
-            maps[os.getpid()][page * 4096]
+        maps[os.getpid()][index * 7919 % count * stride + stride // 2]
         return TINY
 
-    return Case(DataLoader(Items(1600, get), batch_size=8, num_workers=2))
+    count = min(600, BLOCKS * BLOCK_BYTES // stride)
+    return Case(DataLoader(Items(count, get), batch_size=2, num_workers=1))
 
 
-COLD_BYTES = 256_000_000
+BLOCK_BYTES = 262_144
+BLOCKS = 3200
 
 
-def cold_data(folder: Path) -> None:
-    """Write the file that the cold cases read, and drop it from the page cache."""
+def read_ahead_kb(path: Path) -> int:
+    """What the device below `path` reads ahead; 0 where it does not say."""
+    device = path.stat().st_dev
+    folder = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    for name in ("queue/read_ahead_kb", "../queue/read_ahead_kb"):  # a disk, a partition
+        with contextlib.suppress(OSError, ValueError):
+            return int((folder / name).read_text())
+    return 0
+
+
+def make_data(folder: Path) -> None:
+    """Write the file that the cold cases read (800 MB)."""
+    block = os.urandom(BLOCK_BYTES)
     with open(folder / "data", "wb") as file:
-        for _ in range(COLD_BYTES // 1_000_000):
-            file.write(os.urandom(1_000_000))
+        for _ in range(BLOCKS):
+            file.write(block)
         file.flush()
         os.fsync(file.fileno())
+
+
+def evict(folder: Path) -> None:
+    """Drop the file from the page cache."""
+    with open(folder / "data", "rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def blocked_over_cpu(work: Callable[[], object]) -> float:
-    """How much longer than it ran this thread was blocked during `work` (the kernel's accounting,
-    read without the profiler). Below 1 the disk is no limit here: a cache lies behind it."""
+def blocked_over_cpu(items: Dataset[Any], seconds: float) -> float:
+    """How much longer than it ran this thread was blocked while it read items (the kernel's
+    accounting, without the profiler). Below 1 the disk is no limit: a cache lies behind it."""
 
     def times() -> tuple[int, int]:
         run, queue, _ = Path("/proc/thread-self/schedstat").read_text().split()
         return int(run), int(queue)
 
-    wall_ns, (run_ns, queue_ns) = time.monotonic_ns(), times()
-    work()
-    wall_ns, (run, queue) = time.monotonic_ns() - wall_ns, times()
+    started_ns, (run_ns, queue_ns) = time.monotonic_ns(), times()
+    index = 0
+    while time.monotonic_ns() < started_ns + seconds * 1e9:
+        items[index]
+        index += 1
+    wall_ns, (run, queue) = time.monotonic_ns() - started_ns, times()
     return (wall_ns - (run - run_ns) - (queue - queue_ns)) / max(1, run - run_ns)
 
 
@@ -267,6 +287,6 @@ SINGLE = {
     "shared lock": Single(shared_lock, ("lock_contention",), "lock"),
     "distant server": Single(distant_server, ("network_latency",), "network", server),
     "background threads": Single(background_threads, ("gil_bound_threads",), "gil", busy_threads),
-    "cold files": Single(cold_files, ("disk_latency",), "disk", cold=True),
+    "direct reads": Single(direct_reads, ("disk_latency", "disk_bandwidth"), "disk", cold=True),
     "cold memory map": Single(cold_memory_map, ("page_fault_io",), "page_fault", cold=True),
 }

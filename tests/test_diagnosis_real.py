@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from jupyter_ioscope.capture.profiler import CaptureOptions, Profiler
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
-from tests.single_causes import SINGLE, Single, blocked_over_cpu, cold_data
+from tests.single_causes import SINGLE, Single, blocked_over_cpu, evict, make_data
 
 pytestmark = [
     pytest.mark.timeout(120),
@@ -41,9 +42,9 @@ def profiled(name: str, folder: Path) -> Profile:
 
 def need_a_disk(single: Single, folder: Path) -> None:
     """Evict the data; skip where reading it back costs more CPU than waiting."""
-    cold_data(folder)
-    dataset = single.make(folder).loader.dataset
-    ratio = blocked_over_cpu(lambda: [dataset[-index] for index in range(1, 51)])
+    evict(folder)
+    ratio = blocked_over_cpu(single.make(folder).loader.dataset, seconds=0.1)
+    evict(folder)
     if ratio < 1.5:
         pytest.skip(f"the disk is no limit here: blocked {ratio:.1f} times as long as on the CPU")
 
@@ -66,6 +67,23 @@ def summary(diagnosis: Diagnosis) -> str:
     return "\n".join([diagnosis.headline, diagnosis.detail, *found, *parts, *unknown, *gaps])
 
 
+@pytest.fixture(scope="module")
+def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the large file of the cold cases, written once."""
+    folder = tmp_path_factory.mktemp("cold")
+    make_data(folder)
+    yield folder
+    (folder / "data").unlink()
+
+
+@pytest.fixture
+def folder(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Where a case may put what it needs."""
+    if SINGLE[name].cold:
+        return Path(request.getfixturevalue("data_folder"))
+    return tmp_path
+
+
 def check(name: str, folder: Path) -> None:
     profile = profiled(name, folder)
     diagnosis = diagnose(profile)
@@ -80,12 +98,12 @@ def check(name: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_the_only_cause_of_a_real_loader_comes_first(name: str, tmp_path: Path) -> None:
-    check(name, tmp_path)
+def test_the_only_cause_of_a_real_loader_comes_first(name: str, folder: Path) -> None:
+    check(name, folder)
 
 
 @pytest.mark.accuracy
 @pytest.mark.parametrize("run", range(5))
 @pytest.mark.parametrize("name", SINGLE)
-def test_it_comes_first_every_time(name: str, run: int, tmp_path: Path) -> None:
-    check(name, tmp_path)
+def test_it_comes_first_every_time(name: str, run: int, folder: Path) -> None:
+    check(name, folder)

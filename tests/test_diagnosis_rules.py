@@ -66,6 +66,11 @@ SINGLE: dict[str, tuple[dict[str, Any], str, str]] = {
         "ipc_python_objects",
         "hand_over",
     ),
+    "nothing to do for workers": (
+        {"fetch_ms": 0.5, "step_ms": 0.3, "main_ms": 1.5, "tensors": 1, "batch_bytes": 4_000},
+        "workers_overhead",
+        "hand_over",
+    ),
     "large batches": (
         {"fetch_ms": 3, "step_ms": 1, "main_ms": 20, "tensors": 2, "batch_bytes": 150_000_000},
         "bytes_inflated",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import median
+from statistics import mean, median
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
@@ -15,6 +15,8 @@ TENSOR_COST_S = 20e-6
 MANY_TENSORS = 16
 # Copying 8 MB into and out of shared memory takes some milliseconds, more than the fixed costs.
 LARGE_BATCH_BYTES = 8_000_000
+# A batch of one small tensor costs about 1 ms; five times that has another reason.
+FIXED_COST_S = 5e-3
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -26,7 +28,8 @@ def judge(facts: Facts) -> Finding | None:
     cost_s = main.part_ns("hand_over") / len(facts.profile.batches) / 1e9
     objects = int(median([row.tensors for row in facts.fetches]))
     size = median([row.batch_bytes for row in facts.fetches])
-    cause, title, advice = _kind(objects, size, cost_s)
+    fetch_s = mean([row.fetch_ns for row in facts.fetches]) / 1e9
+    cause, title, advice = _kind(objects, size, cost_s, fetch_s)
     return finding(
         facts,
         gain,
@@ -39,10 +42,11 @@ def judge(facts: Facts) -> Finding | None:
             f"A batch holds {objects:,} objects, {bytes_text(size)} in all.",
         ),
         advice=advice,
+        toggles=("workers",) if cause == "workers_overhead" else (),
     )
 
 
-def _kind(objects: int, size: float, cost_s: float) -> tuple[str, str, str]:
+def _kind(objects: int, size: float, cost_s: float, fetch_s: float) -> tuple[str, str, str]:
     """(cause, title, advice) by what a batch is made of."""
     if objects > MANY_TENSORS and cost_s / objects >= TENSOR_COST_S:
         return (
@@ -56,6 +60,13 @@ def _kind(objects: int, size: float, cost_s: float) -> tuple[str, str, str]:
             "bytes_inflated",
             "Batches are large to bring across",
             "Send the smaller form (uint8 pixels, token ids of 16 bits) and widen it in the step.",
+        )
+    if objects <= MANY_TENSORS and (fetch_s < cost_s or cost_s < FIXED_COST_S):
+        return (
+            "workers_overhead",
+            "Handing a batch over costs more than making it",
+            "Use num_workers=0 if the data is in memory already, or larger batches: every batch "
+            "costs the same to carry, however small it is.",
         )
     return (
         "ipc_python_objects",
