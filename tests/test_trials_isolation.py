@@ -51,7 +51,8 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(tempfile, "tempdir", folder)
         with nothing_left_behind():
             yield
-        assert os.listdir(folder) == []
+        # Sockets of workers that were killed would lie here (libraries keep other things).
+        assert [name for name in os.listdir(folder) if name.startswith("pymp")] == []
 
 
 @pytest.mark.parametrize("workers", [{}, FORK])

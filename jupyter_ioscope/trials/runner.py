@@ -76,7 +76,7 @@ class Runner:
             samples_per_s=samples / steady_s,
             cpu_ms_per_sample=1000 * result["cpu_s"] / samples,
             first_batch_s=result["first_batch_s"],
-            peak_memory_bytes=peak_bytes,
+            peak_memory_bytes=max(peak_bytes, result["memory_bytes"]),
             external_cpu=result["external_cpu"],
         )
 

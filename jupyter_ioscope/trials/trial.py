@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -199,6 +200,8 @@ class _Run:
             "epoch_samples": self.epoch_samples,
             "epoch_batches": self.epoch_batches,
             "total_s": self._age_s(),
+            # Once more at the end: a short trial is over between two looks of the parent.
+            "memory_bytes": tree.memory_bytes([os.getpid(), *tree.descendants(os.getpid())]),
         }
 
     def close(self) -> None:

@@ -1,0 +1,69 @@
+"""Every toggle is offered with what it does, what it costs, and why it may not apply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from torch.utils.data import DataLoader
+
+from jupyter_ioscope.errors import InputError
+from jupyter_ioscope.model.comparison import Offer
+from jupyter_ioscope.trials.offers import offers
+from jupyter_ioscope.trials.toggles import workers
+from tests.trial_loaders import Sleeping
+
+
+@pytest.fixture(autouse=True)
+def four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "usable_cores", lambda: 4)
+
+
+def offered(suggested: tuple[str, ...] = (), **settings: Any) -> dict[str, Offer]:
+    return {offer.name: offer for offer in offers(DataLoader(Sleeping(), **settings), suggested)}
+
+
+def test_all_four_are_offered_with_their_cost() -> None:
+    found = offered()
+    assert set(found) == {"workers", "prefetch", "persistent_workers", "draft_decode"}
+    assert all(offer.title and offer.effect and offer.cost for offer in found.values())
+
+
+def test_without_workers_what_needs_them_is_refused() -> None:
+    found = offered()
+    assert found["workers"].refusal == ""
+    assert "num_workers=4,  # was 0" in found["workers"].code
+    assert "num_workers is 0" in found["prefetch"].refusal
+    assert "num_workers is 0" in found["persistent_workers"].refusal
+    assert found["prefetch"].code == ""
+
+
+def test_with_all_workers_only_the_rest_applies() -> None:
+    found = offered(num_workers=4, prefetch_factor=3)
+    assert "num_workers is 4 already and this process may use 4 cores" in found["workers"].refusal
+    assert "prefetch_factor=6,  # was 3" in found["prefetch"].code
+    assert "persistent_workers=True,  # was False" in found["persistent_workers"].code
+
+
+def test_what_is_on_already_is_refused() -> None:
+    found = offered(num_workers=1, persistent_workers=True)
+    assert found["persistent_workers"].refusal == "persistent_workers is on already"
+
+
+def test_draft_decode_needs_pillow_in_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    assert "img.draft" in offered()["draft_decode"].code
+    monkeypatch.delitem(sys.modules, "PIL.Image")
+    assert offered()["draft_decode"].refusal.startswith("no image is opened with PIL")
+
+
+def test_a_refused_toggle_is_never_suggested() -> None:
+    found = offered(("prefetch", "workers"))
+    assert found["workers"].suggested
+    assert not found["prefetch"].suggested
+
+
+def test_something_else_than_a_loader_is_refused() -> None:
+    with pytest.raises(InputError, match="must be a torch DataLoader"):
+        offers(iter([1]))
