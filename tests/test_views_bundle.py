@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
@@ -17,7 +16,7 @@ from jupyter_ioscope.model.profile import Gap
 from jupyter_ioscope.views import bundle as bundle_module
 from jupyter_ioscope.views import png
 from jupyter_ioscope.views.bundle import LIMIT_BYTES, METADATA, mime_bundle, saved_bytes
-from jupyter_ioscope.views.flame import check_columns
+from jupyter_ioscope.views.flame import check_columns, trees
 from jupyter_ioscope.views.shapes import MIME
 from tests import builders
 from tests.view_values import HOSTILE, diagnosis, empty_diagnosis, profile
@@ -45,6 +44,7 @@ def test_a_report_comes_in_four_forms_that_say_the_same() -> None:
 
 def test_the_size_is_that_of_the_file_that_jupyter_writes(tmp_path: Path) -> None:
     made = mime_bundle(profile(), diagnosis(), builders.offers())
+    nbformat: Any = pytest.importorskip("nbformat")
     notebook = nbformat.v4.new_notebook()
     output = nbformat.v4.new_output("display_data", data=made, metadata=METADATA)
     notebook.cells.append(nbformat.v4.new_code_cell("", outputs=[output]))
@@ -155,8 +155,12 @@ def test_variable_and_report_id_reach_the_payload() -> None:
 
 def test_stacks_are_grown_once_however_often_they_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
-    grow = bundle_module.trees
-    monkeypatch.setattr(bundle_module, "trees", lambda stacks: calls.append(1) or grow(stacks))
+
+    def counted(stacks: Any) -> Any:
+        calls.append(stacks)
+        return trees(stacks)
+
+    monkeypatch.setattr(bundle_module, "trees", counted)
     value = builders.without(profile(), stacks=many_stacks(2000))
     mime_bundle(value, diagnosis(), limit_bytes=85_000)
     assert len(calls) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -56,9 +57,7 @@ def test_a_ratio_never_stands_without_its_interval() -> None:
 def test_cpu_per_sample_has_a_direction_only_where_one_was_seen(
     ratio: float, low: float, high: float, words: str
 ) -> None:
-    value = changed(
-        builders.comparison(), cpu_ratio=ratio, cpu_ratio_low=low, cpu_ratio_high=high
-    )
+    value = changed(builders.comparison(), cpu_ratio=ratio, cpu_ratio_low=low, cpu_ratio_high=high)
     assert words in text(value)
 
 
@@ -109,7 +108,7 @@ def test_dots_and_ticks_share_an_axis_that_starts_at_zero() -> None:
 def test_ticks_are_few_and_round_at_every_scale(base: float) -> None:
     ticks = comparison_payload(builders.comparison(1.5, base_per_s=base))["ticks"]
     assert 3 <= len(ticks) <= 8
-    steps = {round(b["x"] - a["x"], 3) for a, b in zip(ticks, ticks[1:], strict=False)}
+    steps = {round(b["x"] - a["x"], 3) for a, b in pairwise(ticks)}
     assert max(steps) - min(steps) < 2e-3
 
 

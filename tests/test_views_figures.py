@@ -6,6 +6,8 @@ import json
 import math
 import subprocess
 import sys
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from jupyter_ioscope.views.histogram import histogram
 from tests import builders
 from tests.view_values import HOSTILE, diagnosis, empty_diagnosis, profile, waits
 
+ROOT = Path(__file__).parent.parent
 pytest.importorskip("plotly")
 
 
@@ -60,7 +63,7 @@ def test_timeline_rows_do_not_overlap_and_share_the_time_axis() -> None:
     layout = made("timeline")["layout"]
     domains = sorted(axis["domain"] for name, axis in layout.items() if name.startswith("yaxis"))
     assert len(domains) == 7
-    assert all(low[1] < high[0] for low, high in zip(domains, domains[1:], strict=False))
+    assert all(low[1] < high[0] for low, high in pairwise(domains))
     assert {trace.get("xaxis", "x") for trace in made("timeline")["data"]} == {"x"}
 
 
@@ -162,5 +165,7 @@ def test_plotly_is_loaded_by_the_first_figure_and_not_before() -> None:
         "figures.figure('workers', profile(), diagnosis())\n"
         "assert 'plotly' in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, cwd=ROOT
+    )
     assert done.returncode == 0, done.stderr

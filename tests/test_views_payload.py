@@ -70,7 +70,9 @@ def test_python_has_no_shape_that_the_page_does_not_know() -> None:
 SCALARS = {"string": str, "number": (int, float), "boolean": bool}
 
 
-def mismatches(value: Any, kind: str, known: dict[str, dict[str, str]], where: str) -> Iterator[str]:
+def mismatches(
+    value: Any, kind: str, known: dict[str, dict[str, str]], where: str
+) -> Iterator[str]:
     """Where a JSON value is not of a TypeScript type; a little of the language, strictly."""
     kind = kind.strip()
     if kind.endswith("[]"):
@@ -187,7 +189,10 @@ def test_names_become_plain_bounded_text_wherever_they_stand(text: str) -> None:
             would_separate=text,
             unknown=(Unknown(text, text),) * 50,
         ),
-        [offer._replace(title=text, effect=text, cost=text, code=text) for offer in builders.offers()],
+        [
+            offer._replace(title=text, effect=text, cost=text, code=text)
+            for offer in builders.offers()
+        ],
         variable=text,
     )
     assert wrong(report, "IReport") == []
@@ -238,14 +243,16 @@ def test_flame_graphs_share_the_frames_they_are_given() -> None:
     value = builders.without(profile(), stacks=many_stacks(3000))
     for frames in (900, 300, 60):
         flames = report_payload(value, diagnosis(), size=Size(frames, 10))["flames"]
-        assert [flame["key"] for flame in flames][0] == "workers"
+        assert flames[0]["key"] == "workers"
         assert sum(len(flame["x0"]) for flame in flames) <= frames
         assert len(flames[0]["x0"]) == max(len(flame["x0"]) for flame in flames)
 
 
 def test_the_source_of_stacks_is_named_with_its_rate() -> None:
     assert report_payload(profile(), diagnosis())["flameSource"].startswith("py-spy, 25")
-    assert report_payload(builders.without(profile(), stacks=None), diagnosis())["flameSource"] == ""
+    assert (
+        report_payload(builders.without(profile(), stacks=None), diagnosis())["flameSource"] == ""
+    )
 
 
 def test_cost_is_in_shares_of_one_core_largest_first() -> None:
@@ -260,7 +267,9 @@ def test_cost_is_in_shares_of_one_core_largest_first() -> None:
 
 def test_how_a_cell_ended_is_said_when_it_did_not_simply_finish() -> None:
     assert ended_text(profile()) == ""
-    assert "KeyboardInterrupt" in ended_text(builders.without(profile(), ended_by="KeyboardInterrupt"))
+    assert "KeyboardInterrupt" in ended_text(
+        builders.without(profile(), ended_by="KeyboardInterrupt")
+    )
     assert "as asked" in ended_text(builders.without(profile(), stopped_early=True))
 
 

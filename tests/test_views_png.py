@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from jupyter_ioscope.views.payload import report_payload
 from tests import builders
 from tests.view_values import HOSTILE, UNICODE, diagnosis, empty_diagnosis, profile
 
+ROOT = Path(__file__).parent.parent
 Image = pytest.importorskip("PIL.Image")
 
 
@@ -103,5 +105,7 @@ def test_matplotlib_is_never_imported() -> None:
         "assert png_of(report_payload(profile(), diagnosis()))\n"
         "assert not [name for name in sys.modules if name.startswith('matplotlib')]\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, cwd=ROOT
+    )
     assert done.returncode == 0, done.stderr

@@ -100,8 +100,8 @@ def test_bars_are_equally_long_and_their_signs_are_the_shares() -> None:
 
 
 def test_a_bar_with_many_small_parts_stays_within_its_frame() -> None:
-    fractions = dict.fromkeys(("cpu", "run_queue", "disk", "page_fault", "network", "gil"), 0.16)
-    rows = Waits(None, (thread(0, **fractions),), 0.7, 0.0)
+    small = thread(0, cpu=0.16, run_queue=0.16, disk=0.16, page_fault=0.16, network=0.16, gil=0.16)
+    rows = Waits(None, (small,), 0.7, 0.0)
     assert len(bars(shown(profile(), diagnosis(waits=rows)))) == 1
 
 
@@ -135,8 +135,12 @@ def test_the_live_line_reads_at_a_glance() -> None:
     assert text == "ioscope: 12.3 batches/s · waiting for data 81 % of the time · 5.2 s"
 
 
-@pytest.mark.parametrize("values", [(0, 0, 0), (math.nan, math.nan, 1), (-1, -1, -1), (math.inf, 2, 3)])
-def test_the_live_line_never_shows_a_number_that_is_none(values: tuple[float, float, float]) -> None:
+@pytest.mark.parametrize(
+    "values", [(0, 0, 0), (math.nan, math.nan, 1), (-1, -1, -1), (math.inf, 2, 3)]
+)
+def test_the_live_line_never_shows_a_number_that_is_none(
+    values: tuple[float, float, float],
+) -> None:
     text = live_line(*values)
     assert "nan" not in text
     assert "inf" not in text

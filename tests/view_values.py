@@ -20,7 +20,9 @@ from jupyter_ioscope.model.profile import Gap, Profile
 from jupyter_ioscope.model.readings import Frame, Series, Stack, Stacks
 from tests import builders
 
-HOSTILE = '<script>alert("x")</script> & \'q\' \x1b[31mred\x1b[0m \x07\u202eevil\u202c onerror=x\nnext'
+HOSTILE = (
+    "<script>alert(\"x\")</script> & 'q' \x1b[31mred\x1b[0m \x07\u202eevil\u202c onerror=x\nnext"
+)
 UNICODE = "データ読込 مرحبا שלום 👩‍🔬 naïve"
 
 

@@ -63,6 +63,6 @@ def contrast(one: str, other: str) -> float:
 
 
 def ink_on(colour: str) -> str:
-    """The text colour for a coloured area: white where it reads, else the darkest that is needed."""
+    """The text colour for a coloured area: white where it reads, else dark or black."""
     readable = (ink for ink in (PAPER, INK) if contrast(ink, colour) >= _MINIMUM_CONTRAST)
     return next(readable, BLACK)
