@@ -25,7 +25,6 @@ from jupyter_ioscope.capture.recorder import Recorder
 from jupyter_ioscope.capture.records import read_worker_files
 from jupyter_ioscope.capture.records_cost import records_cost_s
 from jupyter_ioscope.capture.request import SamplerRequest, SamplerResult
-from jupyter_ioscope.capture.rights import allow_tracer
 from jupyter_ioscope.capture.sampler import Sampler
 from jupyter_ioscope.capture.stacks import InProcessStacks
 from jupyter_ioscope.errors import CaptureError, InputError
@@ -134,8 +133,6 @@ class Profiler:
             self._sampler = None
             self._gaps.append(Gap("thread states, counters, stacks", f"sampler: {error}"))
             return WorkerSettings(self._folder)
-        if rights.helper_pid:
-            allow_tracer(rights.helper_pid)
         own_hz = 0.0
         if options.stacks and rights.stacks == "in-process":
             own_hz = options.rate_hz
