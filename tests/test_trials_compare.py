@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from pathlib import Path
@@ -49,7 +50,7 @@ def test_workers_make_a_waiting_loader_faster() -> None:
     assert all(arm.first_batch_s > 0 and arm.peak_memory_bytes > 0 for arm in found.arms)
     assert found.arms[1].peak_memory_bytes > found.arms[0].peak_memory_bytes
     assert found.seconds < 25
-    assert min(b - a for a, b in zip(at, at[1:], strict=False)) >= 0.24
+    assert min(b - a for a, b in itertools.pairwise(at)) >= 0.24
     assert steps[-1].state == "done"
     assert steps[-1].pairs == found.pairs
     assert steps[-1].ratio == found.ratio
