@@ -13,7 +13,7 @@ import pytest
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
-from jupyter_ioscope.views import png
+from jupyter_ioscope.views import canvas, png
 from jupyter_ioscope.views.colours import LIMITING, PAPER, PART_COLOURS
 from jupyter_ioscope.views.payload import report_payload
 from tests import builders
@@ -77,6 +77,29 @@ def test_any_text_can_be_drawn(text: str) -> None:
     )
     assert size < 60_000
     assert image.height < 2 * image.width
+
+
+def test_pillows_own_font_gets_no_sign_that_it_would_draw_as_a_box() -> None:
+    from PIL import ImageFont
+
+    font = ImageFont.load_default(20)
+    shown = canvas._plain("2.41\u00a0× (2.28 – 2.55) µs …", font)
+    box = font.getmask("\u2013").getbbox(), bytes(font.getmask("\u2013"))
+    assert shown == "2.41 x (2.28 - 2.55) us .."
+    assert all((font.getmask(c).getbbox(), bytes(font.getmask(c))) != box for c in set(shown))
+
+
+def test_without_any_font_on_the_machine_pillows_own_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(canvas, "_places", lambda _: ["nowhere.ttf"])
+    canvas._font.cache_clear()
+    try:
+        image, size = picture(profile(), diagnosis())
+    finally:
+        canvas._font.cache_clear()
+    assert size < 60_000
+    assert image.height > 300
 
 
 def test_without_pillow_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

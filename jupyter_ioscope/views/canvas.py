@@ -17,6 +17,9 @@ from jupyter_ioscope.views.colours import PAPER
 SCALE = 1.25  # readable when enlarged, at half the bytes of 2
 _NAMES = {False: "DejaVuSans.ttf", True: "DejaVuSans-Bold.ttf"}
 _LEADING = 1.42
+_SIMPLER = str.maketrans(
+    {"–": "-", "×": "x", "…": "..", "µ": "u", "→": ">", "“": '"', "”": '"', "’": "'", "≥": ">="}
+)
 
 
 @lru_cache(maxsize=32)
@@ -25,7 +28,7 @@ def _font(size: float, bold: bool) -> Any:
     from PIL import ImageFont
 
     pixels = round(size * SCALE)
-    for place in (_NAMES[bold], *_matplotlib_fonts(bold)):
+    for place in _places(bold):
         try:
             return ImageFont.truetype(place, pixels)
         except OSError:
@@ -33,10 +36,11 @@ def _font(size: float, bold: bool) -> Any:
     return ImageFont.load_default(pixels)
 
 
-def _matplotlib_fonts(bold: bool) -> list[str]:
+def _places(bold: bool) -> list[str]:
+    """Where the font may lie: on the system's paths (a bare name), or in matplotlib's folder."""
     spec = importlib.util.find_spec("matplotlib")
-    places = spec.submodule_search_locations if spec else None
-    return [str(Path(one, "mpl-data", "fonts", "ttf", _NAMES[bold])) for one in places or ()]
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    return [_NAMES[bold], *(str(Path(f, "mpl-data/fonts/ttf", _NAMES[bold])) for f in folders)]
 
 
 class Canvas:
@@ -62,11 +66,13 @@ class Canvas:
     ) -> None:
         """One line; `anchor` as in Pillow: l, m or r for x, a for the top of the line."""
         place = _pixels(x, y)  # whole pixels: letters repeat exactly and pack better
-        self._draw.text(place, _plain(text), fill=colour, font=_font(size, bold), anchor=anchor)
+        font = _font(size, bold)
+        self._draw.text(place, _plain(text, font), fill=colour, font=font, anchor=anchor)
 
     def length(self, text: str, size: float, *, bold: bool = False) -> float:
         """How wide a line is."""
-        return float(_font(size, bold).getlength(_plain(text))) / SCALE
+        font = _font(size, bold)
+        return float(font.getlength(_plain(text, font))) / SCALE
 
     def fit(self, text: str, size: float, room: float) -> str:
         """`text`, cut with an ellipsis where it is wider than `room`."""
@@ -135,5 +141,11 @@ def _pixels(x: float, y: float) -> tuple[int, int]:
     return round(x * SCALE), round(y * SCALE)
 
 
-def _plain(text: str) -> str:
-    return text.replace(NBSP, " ")
+def _plain(text: str, font: Any) -> str:
+    """Signs that the font can draw; Pillow's own one knows few, and draws boxes for the others."""
+    text = text.replace(NBSP, " ")
+    return text if _is_dejavu(font) else text.translate(_SIMPLER)
+
+
+def _is_dejavu(font: Any) -> bool:
+    return str(font.getname()[0]).startswith("DejaVu")

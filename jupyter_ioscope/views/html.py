@@ -14,7 +14,12 @@ from jupyter_ioscope.model.comparison import Comparison, Offer
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.views.colours import BAR, LIMITING, ink_on, part_colour
-from jupyter_ioscope.views.payload import Size, comparison_payload, report_payload
+from jupyter_ioscope.views.payload import (
+    Size,
+    comparison_payload,
+    most_useful_first,
+    report_payload,
+)
 from jupyter_ioscope.views.shapes import IBar, ICeiling, IComparison, IFigure, IReport, IToggle
 from jupyter_ioscope.views.words import clean
 
@@ -244,7 +249,7 @@ def _toggles(toggles: Sequence[IToggle]) -> Iterator[str]:
         return
     yield _title("To try")
     rows = []
-    for toggle in toggles:
+    for toggle in most_useful_first(toggles):
         star = "★ " if toggle["suggested"] and not toggle["refusal"] else ""
         text = f"does not apply: {toggle['refusal']}" if toggle["refusal"] else toggle["effect"]
         cost = "" if toggle["refusal"] else f"<br><small>Cost: {_text(toggle['cost'])}</small>"

@@ -105,6 +105,11 @@ def _finding(finding: Finding) -> IFinding:
     )
 
 
+def most_useful_first(toggles: Sequence[IToggle]) -> list[IToggle]:
+    """Suggested ones, then the others, then those that do not apply."""
+    return sorted(toggles, key=lambda one: (bool(one["refusal"]), not one["suggested"]))
+
+
 def _share(finding: Finding) -> str:
     """`68 % (64 – 72 %)`; the interval is left out where both ends read the same."""
     decimals = 1 if finding.high < 0.0995 else 0

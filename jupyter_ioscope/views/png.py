@@ -30,7 +30,7 @@ from jupyter_ioscope.views.shapes import IBar, ICeiling, IReport
 log = logging.getLogger("ioscope")
 
 WIDTH = 900  # CSS pixels: what a notebook should show it at
-MISSING = "Pillow is not installed: pip install 'jupyter-ioscope[demo]'"
+MISSING = "Pillow 10.1 or newer is needed: pip install -U pillow"
 _MARGIN = 24
 _LABELS = 110  # room for names left of bars
 _BARS, _CEILINGS, _FINDINGS = 12, 8, 4

@@ -9,7 +9,12 @@ from jupyter_ioscope.model.comparison import Comparison, Offer
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.units import NBSP, percent, rate, seconds
-from jupyter_ioscope.views.payload import Size, comparison_payload, report_payload
+from jupyter_ioscope.views.payload import (
+    Size,
+    comparison_payload,
+    most_useful_first,
+    report_payload,
+)
 from jupyter_ioscope.views.shapes import IBar, IComparison, IReport
 from jupyter_ioscope.views.words import columns_of, fit, wrap
 
@@ -154,8 +159,7 @@ def _toggles(report: IReport) -> Iterator[str]:
     if not report["toggles"]:
         return
     yield "To try"
-    ranked = sorted(report["toggles"], key=lambda one: (bool(one["refusal"]), not one["suggested"]))
-    for toggle in ranked:
+    for toggle in most_useful_first(report["toggles"]):
         mark = "-" if toggle["refusal"] else "*" if toggle["suggested"] else " "
         text = f"does not apply: {toggle['refusal']}" if toggle["refusal"] else toggle["effect"]
         cost = "" if toggle["refusal"] else f" Cost: {toggle['cost']}"
