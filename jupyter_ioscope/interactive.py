@@ -37,7 +37,10 @@ def show(recording: Recording) -> None:
         return
     from IPython.display import display
 
-    display(ReportOnScreen(recording).bundle(), raw=True)  # type: ignore[no-untyped-call]
+    from jupyter_ioscope.views.bundle import METADATA
+
+    bundle = ReportOnScreen(recording).bundle()
+    display(bundle, raw=True, metadata=METADATA)  # type: ignore[no-untyped-call]
 
 
 class ReportOnScreen:

@@ -122,7 +122,7 @@ def profile(
         threads=_threads(world, end_ns, rate_hz, int(seen_late_ms * MS)) if sampled else (),
         series=_series(world, end_ns) if sampled else MappingProxyType({}),
         stacks=_stacks(world, hot, rate_hz) if tier == "full" else None,
-        cost=Cost(sampler_cpu_s=0.02, stacks_cpu_s=0.08, records_s=0.001, report_s=0.2),
+        cost=Cost(sampler_cpu_s=0.02, stacks_cpu_s=0.08, records_s=0.001),
         not_measured=(Gap("block-layer latency", "needs root"),)
         if sampled
         else (Gap("thread states", "the helper process could not be started"),),

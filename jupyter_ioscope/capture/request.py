@@ -11,7 +11,7 @@ from jupyter_ioscope.model.readings import Series, Stacks, ThreadReadings
 
 @dataclass(frozen=True)
 class SamplerRequest:
-    """What the helper process shall watch: the tree of `pid`, from `consumer_tid`'s process down."""
+    """What the helper process shall watch: the process `pid` and all below it."""
 
     pid: int
     consumer_tid: int

@@ -48,7 +48,6 @@ class Cost:
     sampler_cpu_s: float = 0.0
     stacks_cpu_s: float = 0.0
     records_s: float = 0.0
-    report_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -151,8 +151,7 @@ def cost_text(cost: Cost, wall_s: float) -> str:
         return "What profiling itself used was not measured."
     total = percent(sum(value for _, value in named) / wall_s)
     parts = ", ".join(f"{name} {_small(value / wall_s)}" for name, value in named)
-    report = f"; making this report took {seconds(cost.report_s)}" if cost.report_s > 0 else ""
-    return f"Profiling itself used {total} of one core: {parts}{report}."
+    return f"Profiling itself used {total} of one core: {parts}."
 
 
 def _small(fraction: float) -> str:
