@@ -67,7 +67,7 @@ test: setup browser lint typescript
 	@python -m pytest --nbval-lax --nbval-current-env $(TUTORIALS) tests
 
 bench: setup
-	@PYTHONPATH=tests:notebooks python -m bench.run $(BENCH)
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/notebooks python -m tests.bench.run $(BENCH)
 
 clean:
 	rm -rf $(VENV) .demo build dist .mypy_cache .ruff_cache .pytest_cache

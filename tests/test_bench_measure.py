@@ -8,8 +8,9 @@ import sys
 import time
 
 import pytest
-from bench.measure import at_most_interval, cpu_s, ratio_interval
-from bench.table import judged, page
+
+from tests.bench.measure import at_most_interval, cpu_s, ratio_interval
+from tests.bench.table import judged, page
 
 
 def test_a_known_ratio_lies_inside_its_interval() -> None:

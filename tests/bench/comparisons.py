@@ -11,9 +11,9 @@ from typing import Any
 from torch.utils.data import DataLoader
 
 import jupyter_ioscope as ioscope
-from bench.measure import at_most_interval, print_result
-from bench.workloads import WORKERS, PythonLoop
 from jupyter_ioscope.model.comparison import Comparison
+from tests.bench.measure import at_most_interval, print_result
+from tests.bench.workloads import WORKERS, PythonLoop
 
 SAME_ARMS, QUICK_SAME_ARMS = 20, 2
 SAME_BUDGET_S = 12

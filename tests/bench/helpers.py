@@ -14,8 +14,8 @@ from typing import Any
 from torch.utils.data import DataLoader
 
 import jupyter_ioscope as ioscope
-from bench.measure import print_result
-from bench.workloads import decode_bound
+from tests.bench.measure import print_result
+from tests.bench.workloads import decode_bound
 
 SECONDS, QUICK_SECONDS = 20, 6
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from bench.measure import print_result
+from tests.bench.measure import print_result
 
 RUNS, QUICK_RUNS = 25, 7
 HEAVY = ("torch", "datasets", "numpy", "plotly", "pandas", "matplotlib", "anywidget")

@@ -12,13 +12,13 @@ from typing import Any
 
 from jupyter_client.manager import KernelManager
 
-from bench.measure import print_result
+from tests.bench.measure import print_result
 
 RUNS, QUICK_RUNS = 5, 2
 TIMEOUT_S = 120
 SETUP = """
 %load_ext ioscope
-from bench.workloads import decode_bound
+from tests.bench.workloads import decode_bound
 loader = decode_bound(batches=20)
 """
 CELL = """

@@ -1,8 +1,8 @@
 """`make bench`: runs every measuring script and writes the table in notebooks/measurements.md.
 
-python -m bench.run               about 15 minutes on two cores
-python -m bench.run --quick       two or three minutes, wider intervals
-python -m bench.run slowdown      only these; the table keeps the other rows
+python -m tests.bench.run               about 15 minutes on two cores
+python -m tests.bench.run --quick       two or three minutes, wider intervals
+python -m tests.bench.run slowdown      only these; the table keeps the other rows
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.measure import machine
-from bench.table import page
+from tests.bench.measure import machine
+from tests.bench.table import page
 
 SCRIPTS = ("import_time", "helpers", "report_time", "slowdown", "comparisons")
 TIMEOUT_S = 900
@@ -59,7 +59,7 @@ def main() -> int:
 def run(name: str, quick: bool) -> dict[str, Any] | None:
     """One script in a process of its own; None if it failed (its error is on the terminal)."""
     print(f"{name} ...", file=sys.stderr, flush=True)
-    command = [sys.executable, "-m", f"bench.{name}", *(["--quick"] if quick else [])]
+    command = [sys.executable, "-m", f"tests.bench.{name}", *(["--quick"] if quick else [])]
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired:

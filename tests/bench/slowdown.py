@@ -16,8 +16,8 @@ from typing import Any
 from torch.utils.data import DataLoader
 
 import jupyter_ioscope as ioscope
-from bench.measure import cpu_s, print_result, ratio_interval
-from bench.workloads import WORKLOADS, samples_in
+from tests.bench.measure import cpu_s, print_result, ratio_interval
+from tests.bench.workloads import WORKLOADS, samples_in
 
 ROUNDS, QUICK_ROUNDS = 20, 4
 
