@@ -56,10 +56,12 @@ export async function profileActiveCell(panel: NotebookPanel): Promise<void> {
   await NotebookActions.run(panel.content, panel.sessionContext);
 }
 
-/** Loading it again does nothing, so nobody has to ask whether it is loaded. */
+// loading it again does nothing; a module of that name that is not ours loads without an error
+const LOAD = `get_ipython().run_line_magic('load_ext', 'ioscope')
+assert get_ipython().find_cell_magic('ioscope')`;
+
 async function loadMagic(kernel: Kernel.IKernelConnection): Promise<boolean> {
-  const code = "get_ipython().run_line_magic('load_ext', 'ioscope')";
-  const request = { code, silent: true, store_history: false, stop_on_error: false };
+  const request = { code: LOAD, silent: true, store_history: false, stop_on_error: false };
   const reply = await kernel.requestExecute(request).done;
   return reply.content.status === 'ok';
 }

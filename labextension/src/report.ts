@@ -35,8 +35,7 @@ class ReportView implements IReportView {
     private readonly host: IHost
   ) {
     this.root = make('div', 'ioscope-report');
-    // keys pressed in the report are the report's, not shortcuts of the notebook around it
-    this.root.dataset.lmSuppressShortcuts = 'true';
+    this.root.addEventListener('focusin', keepKeys);
     el.append(this.root);
   }
 
@@ -145,6 +144,14 @@ class ReportView implements IReportView {
   private toggles: Toggles | null = null;
   private link: ILink = NO_KERNEL;
   private progress: IProgress = readProgress(null);
+}
+
+/**
+ * Keys pressed in the report are the report's, not shortcuts of the notebook around it. Lumino looks for
+ * the mark on the element with the focus before it looks further up.
+ */
+function keepKeys(event: FocusEvent): void {
+  (event.target as Element).setAttribute('data-lm-suppress-shortcuts', 'true');
 }
 
 interface IMemory {

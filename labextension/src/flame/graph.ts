@@ -72,7 +72,8 @@ export class FlameGraph {
     life.onResize(this.element, () => this.redraw());
     onThemeChange(life, () => {
       this.look = undefined;
-      this.redraw();
+      // JupyterLab hides the page while it changes the theme: draw when it is back
+      window.requestAnimationFrame(() => this.redraw());
     });
     life.listen(canvas, 'mousemove', event => this.hover(event));
     life.listen(canvas, 'mouseleave', () => this.tooltip.hide());

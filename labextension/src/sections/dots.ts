@@ -18,6 +18,7 @@ export function dots(result: IComparison): HTMLElement {
     put(labels, make('span', 'ioscope-row-label', `${arm.name}  ${arm.label}`));
     put(chart, ...trials(result, arm.name, index));
   }
+  put(labels, make('span', 'ioscope-row-label ioscope-tick', 'samples/s'));
   put(chart, ...axis(result, result.arms.length * ROW_PX));
   return put(element, labels, chart);
 }
@@ -44,8 +45,7 @@ function trials(result: IComparison, arm: string, row: number): SVGElement[] {
 function axis(result: IComparison, top: number): SVGElement[] {
   return result.ticks.flatMap(tick => {
     const x = cssPercent(tick.x);
-    const anchor = tick.x > 0.9 ? 'end' : 'middle'; // the last one may carry the unit
-    const text = svg('text', { x, y: top + 13, 'text-anchor': anchor, class: 'ioscope-tick' });
+    const text = svg('text', { x, y: top + 13, 'text-anchor': 'middle', class: 'ioscope-tick' });
     text.textContent = tick.text;
     return [svg('line', { x1: x, x2: x, y1: 0, y2: top, class: 'ioscope-grid' }), text];
   });
