@@ -162,3 +162,34 @@ def test_findings_are_ranked_by_what_removing_them_frees() -> None:
 def test_gaps_of_the_profile_are_passed_on() -> None:
     profile = builders.profile(2)
     assert diagnose(profile).not_measured == profile.not_measured
+
+
+def test_a_loader_made_anew_for_every_epoch_counts_as_one() -> None:
+    """`for epoch in ...: for batch in DataLoader(...)`: the restarts are seen all the same."""
+    once = builders.profile(2, epochs=6, batches=10, fetch_ms=4, start_ms=150)
+    anew = builders.without(
+        once,
+        loaders=tuple(replace(once.loaders[0], loader=number) for number in range(6)),
+        epochs=tuple(row._replace(loader=row.epoch) for row in once.epochs),
+        batches=tuple(row._replace(loader=row.epoch) for row in once.batches),
+        fetches=tuple(row._replace(loader=row.epoch) for row in once.fetches),
+        workers=tuple(row._replace(loader=row.epoch) for row in once.workers),
+    )
+    diagnosis = diagnose(anew)
+    assert diagnosis.findings == diagnose(once).findings
+    assert [row.worker for row in diagnosis.waits.workers] == [0, 1]
+
+
+def test_what_new_workers_do_in_their_first_fetch_counts_as_starting_them() -> None:
+    base = builders.profile(2, epochs=6, batches=10, fetch_ms=4, start_ms=5)
+    first = {min((f.start_ns, i) for i, f in enumerate(base.fetches) if f.pid == pid)[1]
+             for pid in {f.pid for f in base.fetches}}  # fmt: skip
+    slow = tuple(
+        row._replace(start_ns=row.start_ns - 100_000_000) if index in first else row
+        for index, row in enumerate(base.fetches)
+    )
+    before = diagnose(base).findings
+    after = diagnose(builders.without(base, fetches=slow)).findings
+    share = {row.cause: row.share for row in before}.get("worker_restart_per_epoch", 0.0)
+    assert after[0].cause == "worker_restart_per_epoch"
+    assert after[0].share > share + 0.2

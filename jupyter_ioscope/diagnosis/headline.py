@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.model.diagnosis import Finding
-from jupyter_ioscope.units import percent, plus_minus
+from jupyter_ioscope.units import percent, plus_minus, seconds
 
 # Fewer batches than this do not show a steady loop.
 FEW_BATCHES = 8
@@ -22,6 +22,9 @@ def headline(facts: Facts, findings: Sequence[Finding]) -> str:
     count = len(profile.batches)
     if count < FEW_BATCHES:
         only = "one batch" if count == 1 else f"{count} batches"
+        if findings and findings[0].resource == "start_up":
+            spent = seconds(findings[0].cost_s)
+            return f"{only[0].upper()}{only[1:]} came; {spent} passed before the first was fetched."
         return f"Only {only} came: too few to say what limits the loop."
     waited = f"the loop waited for data {percent(facts.waits.wait_fraction)} of the time"
     if findings and findings[0].cause == "not_loader_bound" and facts.waits.wait_fraction < 0.5:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from statistics import mean
+from statistics import mean, median
 
 from jupyter_ioscope.diagnosis.consumer_waits import fetched_by_consumer
 from jupyter_ioscope.diagnosis.hot import Hot, hottest
 from jupyter_ioscope.diagnosis.loop import Loop, loop_of
 from jupyter_ioscope.diagnosis.phases import made_by
+from jupyter_ioscope.diagnosis.same_loader import numbers_of_loaders
 from jupyter_ioscope.diagnosis.waits import waits_of
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import ThreadWaits, Waits
@@ -44,14 +45,24 @@ class LoopFacts:
 
     @cached_property
     def loader(self) -> LoaderInfo:
-        """The loader that took most of the consumer's time."""
+        """The loader that took most of the consumer's time. Loaders made anew with equal settings
+        count as one, and the first stands for all."""
         spent: dict[int, int] = {}
         for row in self.profile.batches:
-            spent[row.loader] = spent.get(row.loader, 0) + row.wait_ns + row.step_ns
+            number = self._numbers.get(row.loader, row.loader)
+            spent[number] = spent.get(number, 0) + row.wait_ns + row.step_ns
         for info in self.profile.loaders:
             if info.loader == max(spent, key=lambda key: spent[key], default=info.loader):
                 return info
         raise NotMeasuredError("the loader", "no loader was iterated")
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        return numbers_of_loaders(self.profile)
+
+    def is_main(self, number: int) -> bool:
+        """Whether a loader's number is that of the main loader, or of one like it."""
+        return self._numbers.get(number, number) == self.loader.loader
 
     @property
     def workers(self) -> int:
@@ -60,8 +71,7 @@ class LoopFacts:
     @cached_property
     def batches(self) -> tuple[Batch, ...]:
         """Batches of the main loader."""
-        number = self.loader.loader
-        return tuple(row for row in self.profile.batches if row.loader == number)
+        return tuple(row for row in self.profile.batches if self.is_main(row.loader))
 
     @cached_property
     def made(self) -> dict[int, Fetch]:
@@ -71,8 +81,7 @@ class LoopFacts:
     @cached_property
     def fetches(self) -> tuple[Fetch, ...]:
         """Fetches of the main loader."""
-        number = self.loader.loader
-        rows = tuple(row for row in self.profile.fetches if row.loader == number)
+        rows = tuple(row for row in self.profile.fetches if self.is_main(row.loader))
         if not rows:
             reason = "the workers were already running when the profile began"
             if not self.loader.workers_before_profile:
@@ -183,15 +192,37 @@ class LoopFacts:
     @cached_property
     def start_ups_ns(self) -> list[int]:
         """Per epoch of the main loader: from `iter()` to the first fetch (or the first batch where
-        fetches are unknown), and the end of the epoch, when workers are stopped."""
+        fetches are unknown), what first fetches took longer than later ones (a worker that opens
+        its files then), and the end of the epoch, when workers are stopped."""
         found = []
+        firsts = self._first_fetches()
         for epoch in self.profile.epochs:
             rows = [row for row in self.batches if row.epoch == epoch.epoch]
-            if epoch.loader != self.loader.loader or not rows:
+            if not self.is_main(epoch.loader) or not rows:
                 continue
             first = rows[0]
             fetch = self.made.get(first.batch)
             until = min(fetch.start_ns, first.wait_end_ns) if fetch else epoch.iter_end_ns
             stop = epoch.end_ns - rows[-1].step_end_ns if epoch.end_ns is not None else 0
-            found.append(max(0, until - epoch.iter_start_ns) + max(0, stop))
+            opening = firsts.get(epoch.epoch, 0)
+            found.append(max(0, until - epoch.iter_start_ns) + opening + max(0, stop))
         return found
+
+    def _first_fetches(self) -> dict[int, int]:
+        """Per epoch: how much longer the first fetches of new workers took than usual ones. The
+        workers do it at the same time, so the shortest of them stands for the epoch."""
+        seen: set[int] = set()
+        first: dict[int, list[int]] = {}
+        later: list[int] = []
+        for row in sorted(self.profile.fetches, key=lambda fetch: fetch.start_ns):
+            if row.worker < 0 or not self.is_main(row.loader):
+                continue
+            if row.pid in seen:
+                later.append(row.fetch_ns)
+            else:
+                first.setdefault(row.epoch, []).append(row.fetch_ns)
+            seen.add(row.pid)
+        if not later:
+            return {}
+        usual = median(later)
+        return {epoch: max(0, int(min(times) - usual)) for epoch, times in first.items()}

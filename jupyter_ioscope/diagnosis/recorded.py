@@ -18,13 +18,13 @@ def replay_of(
     made: Mapping[int, Fetch],
     put_ns: float,
 ) -> Replay | None:
-    """The batches of a loader whose fetches are known, newest `MOST_BATCHES`; None without any.
+    """Those `batches` of a loader whose fetches are known, newest `MOST_BATCHES`; None without any.
 
     `put_ns` is what a worker's main thread spends after each fetch. A batch that was ready when
     the consumer asked shows the main-process cost, one that was not shows the delay; the value
     that a batch does not show is the median of those that do.
     """
-    known = [row for row in batches if row.loader == loader.loader and row.batch in made]
+    known = [row for row in batches if row.batch in made]
     known = known[-MOST_BATCHES:]
     if not known:
         return None

@@ -14,6 +14,7 @@ from jupyter_ioscope.diagnosis.inside import (
     split_inside,
 )
 from jupyter_ioscope.diagnosis.parts import Parts, thread_waits
+from jupyter_ioscope.diagnosis.same_loader import numbers_of_loaders
 from jupyter_ioscope.diagnosis.spread import shares
 from jupyter_ioscope.model.diagnosis import ThreadWaits
 from jupyter_ioscope.model.profile import Profile
@@ -51,8 +52,10 @@ class _Process:
 def worker_waits(profile: Profile) -> tuple[ThreadWaits, ...]:
     """One row a worker. A worker that was started again each epoch is one row: its lives add up."""
     groups: dict[tuple[int, int], list[_Process]] = {}
+    numbers = numbers_of_loaders(profile)
     for process in _processes(profile):
-        groups.setdefault((process.loader, process.worker), []).append(process)
+        loader = numbers.get(process.loader, process.loader)
+        groups.setdefault((loader, process.worker), []).append(process)
     return tuple(_row(profile, groups[key]) for key in sorted(groups))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.spread import together
 from jupyter_ioscope.errors import NotMeasuredError
-from jupyter_ioscope.units import plus_minus, seconds
+from jupyter_ioscope.units import percent, plus_minus, seconds
 
 NAMES = {
     "cpu": "on the CPU, getting items",
@@ -17,6 +17,7 @@ NAMES = {
     "gil": "waiting for the GIL",
     "lock": "waiting for a lock",
 }
+JOINING = "return arrays or tensors from the dataset, and join them with one stack, not one by one"
 
 
 def who(facts: Facts) -> str:
@@ -96,3 +97,20 @@ def workers_that_wait(facts: Facts) -> str:
         "Use workers: they wait at the same time, and a waiting worker needs no core. "
         f"Begin with num_workers={max(4, 2 * int(facts.cores))}."
     )
+
+
+def collate_fraction(facts: Facts) -> float:
+    """Part of the fetches' time that collating takes; 0 where fetches are not known."""
+    try:
+        whole = sum(row.fetch_ns for row in facts.fetches)
+        return sum(row.collate_ns for row in facts.fetches) / whole if whole else 0.0
+    except NotMeasuredError:
+        return 0.0
+
+
+def queue_line(facts: Facts) -> str:
+    """How much the fetching threads stood in line for a core; empty where it is little."""
+    share = facts.busy_fraction("run_queue")
+    if share < 0.15:
+        return ""
+    return f"Another {percent(share)} of the busy time went into waiting for a core."

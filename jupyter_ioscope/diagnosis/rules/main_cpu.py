@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.facts import Facts, Gain
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.units import percent
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -16,6 +17,9 @@ def judge(facts: Facts) -> Finding | None:
     spread = _words.more_workers(facts) if facts.cores >= 2 else 0
     image = ("draft_decode",) if _words.decodes_images(facts) else ()
     place = facts.where() or "the work on each sample"
+    joining = _words.collate_fraction(facts)
+    if joining > 0.5:
+        return _slow_collate(facts, gain, joining)
     return finding(
         facts,
         gain,
@@ -27,6 +31,7 @@ def judge(facts: Facts) -> Finding | None:
             _words.part_line(facts, "cpu"),
             _words.per_sample_line(facts, "cpu"),
             _words.where_line(facts),
+            _words.queue_line(facts),
         ),
         advice=(
             f"Use num_workers={spread}: {_words.cores_text(facts)} may be used, the loop uses one."
@@ -34,6 +39,24 @@ def judge(facts: Facts) -> Finding | None:
             else f"There is one core only: make {place} cheaper, or do it once and keep the result."
         ),
         toggles=("workers", *image) if spread else image,
+        where=facts.where(),
+    )
+
+
+def _slow_collate(facts: Facts, gain: Gain, joining: float) -> Finding:
+    return finding(
+        facts,
+        gain,
+        cause="slow_collate",
+        resource="main_cpu",
+        title="Joining the items into batches takes most of the fetching",
+        evidence=(
+            f"{percent(joining)} of a fetch joins the items into a batch.",
+            _words.part_line(facts, "cpu"),
+            _words.where_line(facts),
+        ),
+        advice=_words.JOINING[0].upper() + _words.JOINING[1:] + ".",
+        toggles=("workers",) if _words.more_workers(facts) else (),
         where=facts.where(),
     )
 

@@ -12,6 +12,7 @@ from jupyter_ioscope.units import percent, seconds
 # part of the loop and this long (forked workers need less; an import or a scan of the data more).
 SINGLE_SHARE = 0.15
 SINGLE_S = 0.5
+SINGLE_ALONE_S = 0.1  # without workers nothing has to be started
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -19,12 +20,13 @@ def judge(facts: Facts) -> Finding | None:
     times = facts.start_ups_ns
     if not times:
         return None
-    if facts.workers and not facts.loader.persistent_workers and len(times) > 1:
+    if facts.workers and len(times) > 1:
         repeated = _restarts(facts, times)
         if repeated.share >= NOISE_SHARE:
             return _restart(facts, times, repeated)
     share = sum(times) / facts.loop.wall_ns
-    if share < SINGLE_SHARE or sum(times) < SINGLE_S * 1e9:
+    least_s = SINGLE_ALONE_S if facts.alone else SINGLE_S
+    if share < SINGLE_SHARE or sum(times) < least_s * 1e9:
         return None
     return _set_up(facts, times, Gain.of(min(1.0, share), 0.0))
 
@@ -68,15 +70,22 @@ def _set_up(facts: Facts, times: list[int], gain: Gain) -> Finding:
             f"{seconds(inside / 1e9)} of them inside iter().",
             f"{percent(gain.share)} of the loop's time.",
         ),
-        advice=(
-            f"Workers are started by {facts.loader.start_method}: each imports your libraries and "
-            "unpacks the dataset. Keep them (persistent_workers=True) and keep the dataset small."
-            if spawned
-            else "Do the set-up once, before the loop: scans of the data, sampling weights, "
-            "skipping to a position."
-        ),
+        advice=_set_up_advice(facts),
         toggles=("persistent_workers",) if spawned and len(times) > 1 else (),
     )
+
+
+def _set_up_advice(facts: Facts) -> str:
+    method = facts.loader.start_method
+    if method not in (None, "fork"):
+        return (
+            f"Workers are started by {method}: each imports your libraries and unpacks the "
+            "dataset. Keep them (persistent_workers=True) and keep the dataset small."
+        )
+    once = "Do the set-up once, before the loop: scans of the data, sampling weights, skipping."
+    if facts.workers > facts.cores:
+        return f"{once} {facts.workers} workers also take longer to start than fewer."
+    return once
 
 
 RULE = Rule("start_up", judge)

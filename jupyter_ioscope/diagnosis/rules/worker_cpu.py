@@ -5,7 +5,6 @@ from __future__ import annotations
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
-from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import percent
 
@@ -15,13 +14,14 @@ def judge(facts: Facts) -> Finding | None:
     if facts.alone or not facts.batches:
         return None
     gain = facts.gain_cpu()
-    joining = collate_fraction(facts)
+    joining = _words.collate_fraction(facts)
     slow_collate = joining > 0.5
     evidence = (
         _words.part_line(facts, "cpu"),
         _words.per_sample_line(facts, "cpu"),
         f"{percent(joining)} of a fetch joins the items into a batch." if slow_collate else "",
         _words.where_line(facts),
+        _words.queue_line(facts),
     )
     return finding(
         facts,
@@ -38,18 +38,9 @@ def judge(facts: Facts) -> Finding | None:
     )
 
 
-def collate_fraction(facts: Facts) -> float:
-    """Part of the fetches' time that collating takes; 0 where fetches are not known."""
-    try:
-        whole = sum(row.fetch_ns for row in facts.fetches)
-        return sum(row.collate_ns for row in facts.fetches) / whole if whole else 0.0
-    except NotMeasuredError:
-        return 0.0
-
-
 def advice(facts: Facts, slow_collate: bool) -> str:
     work = (
-        "return arrays or tensors from the dataset, so that joining them is one copy"
+        _words.JOINING
         if slow_collate
         else f"make {facts.where() or 'the work on each sample'} cheaper, or do it once and keep "
         "the result"
