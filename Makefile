@@ -19,7 +19,7 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup browser demo lab test lint typescript bench clean
+.PHONY: help setup browser demo lab test lint typescript bench screenshot clean
 
 help:
 	@sed -n '/^#/p;/^$$/q' Makefile
@@ -68,6 +68,9 @@ test: setup browser lint typescript
 
 bench: setup
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/notebooks python -m tests.bench.run $(BENCH)
+
+screenshot: setup browser
+	@PYTHONPATH=$(CURDIR) python notebooks/make_screenshot.py
 
 clean:
 	rm -rf $(VENV) .demo build dist .mypy_cache .ruff_cache .pytest_cache
