@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,7 @@ pytestmark = [
 ]
 
 
-def test_a_killed_kernel_takes_its_trials_along() -> None:
+def test_a_killed_kernel_takes_its_trials_along(tmp_path: Path) -> None:
     program = (
         "import os, signal, threading\n"
         "from torch.utils.data import DataLoader\n"
@@ -30,7 +32,12 @@ def test_a_killed_kernel_takes_its_trials_along() -> None:
         "compare(one, toggles=['prefetch'], budget_s=20, on_progress=kill)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # what a killed program leaves lies there
     )
     assert done.returncode == -9, done.stderr
     pids = [int(word) for word in done.stdout.split()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import random
+import signal
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -101,6 +102,16 @@ class Beats:
         if workers:
             message["workers"] = workers
         self._emit(message)
+
+
+def shut_down(iterator: Any, own_process: bool) -> None:
+    """End an iterator's workers now: one that ends leaves nothing in shared memory, a killed one
+    may. All batches wanted are there, so what befalls a worker from here on is no failure."""
+    if own_process:
+        # torch's handler would raise wherever the program is when a worker ends badly.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    with contextlib.suppress(Exception):
+        iterator._shutdown_workers()
 
 
 def worker_ids(iterator: Any) -> list[int]:

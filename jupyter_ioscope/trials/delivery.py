@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from jupyter_ioscope.trials.build import build
-from jupyter_ioscope.trials.counting import Beats, Indices, seed_all, worker_ids
+from jupyter_ioscope.trials.counting import Beats, Indices, seed_all, shut_down, worker_ids
 from jupyter_ioscope.trials.samples import Sample, sample_of, split
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.trial import prepared
@@ -57,8 +57,7 @@ def deliver(
             if full or stop() or time.monotonic() > late_s:
                 ended = False
                 break
-        if hasattr(iterator, "_shutdown_workers"):
-            iterator._shutdown_workers()
+        shut_down(iterator, own_process=bool(folder))
     ids = [repr(index) for drawn in indices.ids for index in drawn][:delivered]
     if ended is False and not spec.iterable:
         ended = delivered >= _length(spec)

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from jupyter_ioscope.errors import TrialError
@@ -17,6 +17,7 @@ from jupyter_ioscope.optional import loaded
 from jupyter_ioscope.trials import child as in_child
 from jupyter_ioscope.trials import spawned
 from jupyter_ioscope.trials.child import Job
+from jupyter_ioscope.trials.folder import private_folder
 from jupyter_ioscope.trials.forker import fork, forker
 from jupyter_ioscope.trials.in_kernel import run_in_kernel
 from jupyter_ioscope.trials.outcome import Watch
@@ -37,13 +38,14 @@ class Isolation:
     def __init__(self) -> None:
         self.rung, self.text = _first_rung()
         self.folder = ""
+        self._held = ExitStack()
 
     def __enter__(self) -> Isolation:
-        self.folder = tempfile.mkdtemp(prefix="ioscope-")
+        self.folder = self._held.enter_context(private_folder())
         return self
 
     def __exit__(self, *error: object) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._held.close()
 
     def run(self, job: Job, watch: Watch) -> tuple[dict[str, Any], int]:
         """The job's result and the peak memory of its process tree in bytes (PSS; 0: unknown).

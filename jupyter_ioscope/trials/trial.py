@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 from jupyter_ioscope.trials import tree
 from jupyter_ioscope.trials.build import build
-from jupyter_ioscope.trials.counting import Beats, Indices, seed_all, worker_ids
+from jupyter_ioscope.trials.counting import Beats, Indices, seed_all, shut_down, worker_ids
 from jupyter_ioscope.trials.page_cache import LearnFiles, mapped_files
 from jupyter_ioscope.trials.spec import LoaderSpec
 
@@ -79,7 +78,7 @@ def timed(
         result = run.epochs() if plan.mode == "epochs" else run.steady()
         if files is not None:
             result["files"] = sorted(files.found() | mapped_files(run.workers))
-        run.close()
+        run.close(own_process=bool(folder))
     return result
 
 
@@ -204,9 +203,7 @@ class _Run:
             "memory_bytes": tree.memory_bytes([os.getpid(), *tree.descendants(os.getpid())]),
         }
 
-    def close(self) -> None:
-        """End the workers now: one that ends leaves nothing in shared memory, a killed one may."""
+    def close(self, own_process: bool) -> None:
         iterator, self.iterator = self.iterator, None
         self.loader._iterator = None
-        with contextlib.suppress(Exception):
-            iterator._shutdown_workers()
+        shut_down(iterator, own_process)
