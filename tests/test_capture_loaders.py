@@ -136,6 +136,16 @@ def test_an_iterator_made_before_the_profile_is_recorded() -> None:
     assert len(p.batches) == len(rest) == 5
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_that_nothing_else_holds_is_recorded_like_any_other(workers: int) -> None:
+    with profile(stacks=False) as p:
+        for _ in DataLoader(Numbers(24), batch_size=4, num_workers=workers):
+            pass
+    assert len(p.profile.loaders) == len(p.profile.epochs) == 1
+    assert len(p.batches) == len(p.profile.fetches) == 6
+    assert p.main_loader.batch_size == 4
+
+
 def test_two_loaders_in_step_are_told_apart() -> None:
     first, second = DataLoader(Numbers(12), batch_size=4), DataLoader(Numbers(12), batch_size=2)
     with profile(stacks=False) as p:

@@ -143,12 +143,12 @@ class Profiler:
 
     def _install(self, recorder: Recorder, settings: WorkerSettings) -> None:
         for loader in registry.plugins(loader_plugins, "LOADER", "ioscope.loaders"):
-            if optional.loaded(loader.module) is not None:
+            package = loader.package
+            if optional.loaded(package) is not None:
                 self._install_one(loader, recorder, settings)
-            elif optional.installed(loader.module.partition(".")[0]):
-                watcher = ImportWatcher(
-                    loader.module, self._when_imported(loader, recorder, settings)
-                )
+            elif optional.installed(package):
+                # The cell may import the library itself. It is watched until all of it is there.
+                watcher = ImportWatcher(package, self._when_imported(loader, recorder, settings))
                 watcher.start()
                 self._watchers.append(watcher)
 

@@ -28,10 +28,10 @@ class WorkerSettings:
 
 
 class Loader(Protocol):
-    """A loader library. `module` is the module whose import makes `install` possible."""
+    """A loader library. `install` is called once `package` has been imported."""
 
     name: str
-    module: str
+    package: str
 
     def install(self, recorder: Recorder, patches: Patches, settings: WorkerSettings) -> None: ...
 

@@ -152,7 +152,7 @@ class HuggingFaceDatasets:
     """The plug-in."""
 
     name = "datasets"
-    module = "datasets.iterable_dataset"
+    package = "datasets"
 
     def install(self, recorder: Recorder, patches: Patches, settings: WorkerSettings) -> None:
         arrow: Any = optional.loaded("datasets.arrow_dataset")

@@ -13,12 +13,12 @@ and flame graphs. So the hooks sit beside the calls, where torch itself touches 
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 import weakref
 from typing import Any
 
-from jupyter_ioscope import optional
 from jupyter_ioscope.capture.loaders._loader import WorkerSettings
 from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, watched_fetchers
 from jupyter_ioscope.capture.loaders._torch_worker import RecordedWorkerLoop, samples_in
@@ -121,7 +121,9 @@ class _Hooks:
     def __init__(self, recorder: Recorder, worker_loop: RecordedWorkerLoop) -> None:
         self.recorder = recorder
         self.worker_loop = worker_loop
-        self.pending: list[tuple[OpenEpoch, weakref.ref[Any]]] = []
+        # Begun epochs whose iterator has not been seen yet, with what the iterator will share with
+        # its loader. Not the loader itself: `for batch in DataLoader(...)` drops it at once.
+        self.pending: list[tuple[OpenEpoch, _Shared]] = []
         # By id(iterator). Weak, because an iterator ends its workers when the user drops it, and
         # because forked workers must not inherit one that is already done.
         self.open: dict[int, tuple[weakref.ref[Any], OpenEpoch]] = {}
@@ -137,15 +139,14 @@ class _Hooks:
             resets = known.resets + 1 if known else 0
         epoch = self.recorder.open_epoch(number, now_ns, resets)
         self.worker_loop.loader, self.worker_loop.epoch = number, epoch.epoch
-        self.pending.append((epoch, weakref.ref(loader)))
+        self.pending.append((epoch, _shared(loader)))
         del self.pending[:-16]
 
     def epoch_of(self, iterator: Any) -> OpenEpoch:
         """The epoch of an iterator: just begun, already open, or begun before the profile."""
         for position in range(len(self.pending) - 1, -1, -1):
-            epoch, reference = self.pending[position]
-            loader = reference()
-            if loader is not None and _belongs(iterator, loader):
+            epoch, shared = self.pending[position]
+            if _belongs(iterator, shared):
                 del self.pending[position]
                 self._adopt(iterator, epoch)
                 return epoch
@@ -221,11 +222,19 @@ def describe_iterator(iterator: Any, number: int) -> LoaderInfo:
     )
 
 
-def _belongs(iterator: Any, loader: Any) -> bool:
+_Shared = tuple[Any, Any, int]
+
+
+def _shared(loader: Any) -> _Shared:
+    return loader.collate_fn, loader._index_sampler, loader.num_workers
+
+
+def _belongs(iterator: Any, shared: _Shared) -> bool:
+    collate_fn, index_sampler, num_workers = shared
     return bool(
-        iterator._collate_fn is loader.collate_fn
-        and iterator._index_sampler is loader._index_sampler
-        and iterator._num_workers == loader.num_workers
+        iterator._collate_fn is collate_fn
+        and iterator._index_sampler is index_sampler
+        and iterator._num_workers == num_workers
     )
 
 
@@ -297,15 +306,13 @@ class TorchDataLoader:
     """The plug-in."""
 
     name = "torch"
-    module = "torch.utils.data.dataloader"
+    package = "torch"
 
     def install(self, recorder: Recorder, patches: Patches, settings: WorkerSettings) -> None:
-        dataloader: Any = optional.loaded(self.module)
-        fetch: Any = optional.loaded("torch.utils.data._utils.fetch")
-        worker: Any = optional.loaded("torch.utils.data._utils.worker")
-        profiler: Any = optional.loaded("torch.autograd.profiler")
-        if dataloader is None or fetch is None or worker is None or profiler is None:
-            return
+        dataloader: Any = importlib.import_module("torch.utils.data.dataloader")
+        fetch: Any = importlib.import_module("torch.utils.data._utils.fetch")
+        worker: Any = importlib.import_module("torch.utils.data._utils.worker")
+        profiler: Any = importlib.import_module("torch.autograd.profiler")
         loop = RecordedWorkerLoop(settings, worker._worker_loop)
         hooks = _Hooks(recorder, loop)
         code = dataloader._BaseDataLoaderIter.__next__.__code__

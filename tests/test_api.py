@@ -1,0 +1,78 @@
+"""The public names: few, in one place, and light to import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import jupyter_ioscope
+from jupyter_ioscope import api
+from jupyter_ioscope.errors import InputError, IoscopeError
+from tests import builders
+
+
+def test_every_public_name_is_there() -> None:
+    for name in jupyter_ioscope.__all__:
+        assert getattr(jupyter_ioscope, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = jupyter_ioscope.nonsense
+
+
+def test_a_recording_answers_only_after_its_end() -> None:
+    p = api.profile()
+    with pytest.raises(IoscopeError, match="has not ended yet"):
+        _ = p.diagnosis
+    assert "not ended" in repr(p)
+
+
+def test_a_recording_is_used_once() -> None:
+    p = api.Recording.of(builders.profile())
+    with pytest.raises(InputError, match="used before"):
+        p.start()
+    with pytest.raises(InputError, match="nothing is being recorded"):
+        p.stop()
+
+
+def test_a_finished_recording_answers_everything() -> None:
+    built = builders.profile()
+    p = api.Recording.of(built)
+    assert p.profile is built
+    assert p.waits is p.diagnosis.waits
+    assert p.batches == built.batches
+    assert p.series == built.series
+    assert p.stacks == built.stacks
+    assert p.cost == built.cost
+    assert p.diagnosis.headline in str(p)
+    assert p.figure("timeline").data
+    assert {"text/plain", "text/html"} <= set(p._repr_mimebundle_())
+
+
+def test_saving_and_loading_gives_the_same_back(tmp_path: Path) -> None:
+    path = tmp_path / "run.ioscope.json"
+    p = api.Recording.of(builders.profile())
+    p.save(path)
+    again = api.load(path)
+    assert again.profile == p.profile
+    assert again.diagnosis == p.diagnosis
+    assert str(again) == str(p)
+
+
+def test_a_loaded_recording_says_that_it_has_no_loader() -> None:
+    p = api.Recording.of(builders.profile())
+    assert p.offers == ()
+    with pytest.raises(InputError, match="holds no DataLoader"):
+        p.compare(["workers"])
+
+
+@pytest.mark.parametrize(
+    "options", [{"seconds": 0}, {"batches": -1}, {"rate_hz": 0}, {"rate_hz": 1e6}]
+)
+def test_impossible_options_are_refused(options: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        api.profile(**options)  # type: ignore[arg-type]
+
+
+def test_comparing_while_recording_is_refused() -> None:
+    with api.profile(stacks=False), pytest.raises(InputError, match="is being recorded"):
+        api.compare(object(), toggles=["workers"])
