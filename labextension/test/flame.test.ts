@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { frameAt, neighbour, parentOf, toColumns, widestChild } from '../src/flame/columns';
-import { draw, IScene, labelOf, Pen, ROW_PX, shortened } from '../src/flame/draw';
+import { draw, IScene, Pen, ROW_PX, shortened } from '../src/flame/draw';
 import { search } from '../src/flame/search';
 import { frameLines } from '../src/flame/words';
 import type { IFlame } from '../src/payload';
@@ -143,8 +143,6 @@ describe('drawing', () => {
   test('writes only what can be read', () => {
     assert.equal(shortened('decode_jpeg', 5), 'deco…');
     assert.equal(shortened('decode_jpeg', 2), '');
-    assert.equal(labelOf('f', 'In [4]', 10), 'f   In [4]');
-    assert.equal(labelOf('f', 'In [4]', 9), 'f');
   });
 });
 

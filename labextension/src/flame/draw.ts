@@ -82,18 +82,10 @@ function drawFrame(pen: Pen, scene: IScene, index: number, left: number, right: 
   pen.font = own ? scene.look.fontOwn : scene.look.font;
   pen.fillStyle = scene.look.ink;
   const room = width - 2 * PADDING_PX;
-  const detail = own ? scene.columns.details[name] : '';
-  const limit = Math.floor(room / scene.look.characterPx);
-  const text = labelOf(scene.columns.names[name], detail, limit);
+  const text = shortened(scene.columns.names[name], Math.floor(room / scene.look.characterPx));
   if (text) {
     pen.fillText(text, left + PADDING_PX, top + ROW_PX / 2, room);
   }
-}
-
-/** The name, and where it is if there is room for both. */
-export function labelOf(name: string, detail: string, limit: number): string {
-  const both = `${name}   ${detail}`;
-  return detail && both.length <= limit ? both : shortened(name, limit);
 }
 
 /** `text` in at most `limit` characters; empty when nothing readable would remain. */

@@ -8,12 +8,12 @@ export function ceilings(report: IReport): HTMLElement | null {
     return null;
   }
   const element = section('Ceilings: what each resource alone would allow', 'ioscope-ceilings');
-  const chart = make('div', 'ioscope-ceiling-chart');
-  put(chart, ...report.ceilings.map(row));
-  if (report.ceilingNow) {
-    put(chart, now(report.ceilingNow));
+  const at = report.ceilingNow;
+  const rows = report.ceilings.map(ceiling => row(ceiling, at?.fraction));
+  put(element, put(make('div', 'ioscope-ceiling-rows'), ...rows));
+  if (at) {
+    put(element, now(at));
   }
-  put(element, chart);
   const explained = report.ceilings.filter(ceiling => ceiling.how);
   if (explained.length) {
     put(element, folded('How each was found', explanations(explained)));
@@ -21,34 +21,38 @@ export function ceilings(report: IReport): HTMLElement | null {
   return element;
 }
 
-function row(ceiling: ICeiling): HTMLElement {
+function row(ceiling: ICeiling, at: number | undefined): HTMLElement {
   const element = make('div', 'ioscope-ceiling');
   element.title = ceiling.how;
-  const area = make('div', 'ioscope-ceiling-area');
-  const bar = make('div', 'ioscope-ceiling-bar');
-  bar.style.width = cssPercent(ceiling.fraction);
-  bar.classList.toggle('ioscope-limiting', ceiling.limiting);
-  const value = make('span', 'ioscope-ceiling-value', ceiling.text);
-  value.style.left = cssPercent(ceiling.fraction);
-  put(area, bar, value);
-  const label = make('span', 'ioscope-row-label', ceiling.label);
+  element.classList.toggle('ioscope-limiting', ceiling.limiting);
+  const words = make('div', 'ioscope-ceiling-words');
+  const label = make('span', '', ceiling.label);
   if (ceiling.limiting) {
     put(label, make('span', 'ioscope-hidden', ' (limits)'));
   }
-  return put(element, label, area);
+  put(words, label, make('span', '', ceiling.text));
+  const track = make('div', 'ioscope-ceiling-track');
+  const bar = make('div', 'ioscope-ceiling-bar');
+  bar.style.width = cssPercent(ceiling.fraction);
+  put(track, bar);
+  if (at !== undefined) {
+    put(track, mark(at));
+  }
+  return put(element, words, track);
+}
+
+function mark(fraction: number): HTMLElement {
+  const element = make('div', 'ioscope-now-mark');
+  element.style.left = cssPercent(fraction);
+  return element;
 }
 
 function now(at: { fraction: number; text: string }): HTMLElement {
-  const element = make('div', 'ioscope-now');
-  const area = make('div', 'ioscope-ceiling-area');
-  const line = make('div', 'ioscope-now-line');
-  line.style.left = cssPercent(at.fraction);
   const label = make('span', 'ioscope-now-text', at.text);
-  // beyond the middle the text goes to the left of the line, where there is room
-  label.classList.toggle('ioscope-now-left', at.fraction > 0.55);
   label.style.left = cssPercent(at.fraction);
-  put(area, line, label);
-  return put(element, area);
+  // beyond the middle the text goes to the left of the marks, where there is room
+  label.classList.toggle('ioscope-now-left', at.fraction > 0.5);
+  return put(make('div', 'ioscope-now'), label);
 }
 
 function explanations(all: ICeiling[]): HTMLElement {
