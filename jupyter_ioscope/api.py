@@ -41,6 +41,7 @@ class Recording:
         self._profile: Profile | None = None
         self.loaders: tuple[Any, ...] = ()
         self.comparisons: list[Comparison] = []
+        self.variable = ""  # under which name the user finds this, if under any
 
     @classmethod
     def of(cls, profile: Profile) -> Recording:
@@ -203,14 +204,23 @@ class Recording:
             return {"text/plain": repr(self)}
         from jupyter_ioscope.views.bundle import mime_bundle
 
-        return dict(mime_bundle(self.profile, self.diagnosis, self.offers, tuple(self.comparisons)))
+        return dict(mime_bundle(*self._shown()))
 
     def __str__(self) -> str:
         if self._profile is None:
             return repr(self)
         from jupyter_ioscope.views.text import report_text
 
-        return report_text(self.profile, self.diagnosis, self.offers, tuple(self.comparisons))
+        return report_text(*self._shown())
+
+    def _shown(self) -> tuple[Profile, Diagnosis, tuple[Offer, ...], tuple[Comparison, ...], str]:
+        return (
+            self.profile,
+            self.diagnosis,
+            self.offers,
+            tuple(self.comparisons),
+            self.variable,
+        )
 
     def __repr__(self) -> str:
         if self._profile is None:

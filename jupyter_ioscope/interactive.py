@@ -58,7 +58,7 @@ class ReportOnScreen:
 
     def bundle(self) -> dict[str, Any]:
         """What `display(..., raw=True)` gets."""
-        return self._channel.bundle(self._recording)
+        return self._channel.bundle(self._recording, self._recording.variable)
 
     def command(self, command: Mapping[str, Any]) -> None:
         """A button was pressed. Short, and right on any thread."""

@@ -186,6 +186,7 @@ class Magic:
         finally:
             if live is not None:
                 live.end(_recorded(recording))
+        recording.variable = VARIABLE
         self.shell.user_ns[VARIABLE] = recording
         try:
             if options.save:

@@ -152,7 +152,8 @@ def _findings(report: IReport) -> Iterator[str]:
         if finding["advice"]:
             yield from wrap(finding["advice"], WIDTH, "     → ", " " * 7)
     if more := len(report["findings"]) - len(shown):
-        yield f"  and {more} more in {report['variable']}.diagnosis.findings"
+        where = f" in {report['variable']}.diagnosis.findings" if report["variable"] else ""
+        yield f"  and {more} more{where}"
 
 
 def _toggles(report: IReport) -> Iterator[str]:
