@@ -87,15 +87,14 @@ class ReportView implements IReportView {
     }
     const { life, memory } = this;
     const above = [head(report), bars(report, life), this.fixes(report)];
-    const graphs = [timeline(report, life), flames(report, memory, life)];
-    const below = [findings(report), ...graphs, notes(report, parts)];
+    const below = [timeline(report, life), flames(report, memory, life), notes(report, parts)];
     put(this.root, ...present(above), this.results, ...present(below));
     this.showComparisons(report.comparisons);
   }
 
-  /** Ceilings beside the fixes that could lift them. */
+  /** What limits it beside the fixes that could lift it. */
   private fixes(report: IReport): HTMLElement | null {
-    const left = ceilings(report);
+    const limits = present([ceilings(report), findings(report)]);
     if (report.toggles.length) {
       memorise(this.memory, report);
       const send = (command: Command) => this.link.send?.(command);
@@ -104,6 +103,7 @@ class ReportView implements IReportView {
       this.toggles.setLink(this.link);
       this.toggles.setProgress(this.progress);
     }
+    const left = limits.length ? put(make('div', 'ioscope-stack'), ...limits) : null;
     const both = present([left, this.toggles?.element ?? null]);
     return both.length ? put(make('div', 'ioscope-beside'), ...both) : null;
   }

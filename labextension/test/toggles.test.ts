@@ -88,7 +88,7 @@ describe('with a kernel', () => {
   });
 
   test('the newest result comes first', () => {
-    const second = { ...fresh(report.comparisons[0]), title: 'second' };
+    const second = { ...fresh(report.comparisons[0]), title: 'A/B: second' };
     view.setComparisons([report.comparisons[0], second]);
     const titles = [...page.root.querySelectorAll('.ioscope-comparison > h3')];
     assert.equal(titles[0].textContent, 'A/B: second');

@@ -7,7 +7,7 @@ import { dots } from './dots';
 
 /** What an A/B run found. */
 export function comparison(result: IComparison, host: IHost, life: Disposables): HTMLElement {
-  const element = section(`A/B: ${result.title}`, 'ioscope-comparison');
+  const element = section(result.title, 'ioscope-comparison');
   element.dataset.verdict = result.verdict;
   const words = make('div', 'ioscope-words');
   put(words, make('p', 'ioscope-headline', result.headline));

@@ -15,7 +15,9 @@ export function dots(result: IComparison): HTMLElement {
   const height = result.arms.length * ROW_PX + AXIS_PX;
   const chart = svg('svg', { height, role: 'img', 'aria-label': spoken(result) });
   for (const [index, arm] of result.arms.entries()) {
-    put(labels, make('span', 'ioscope-row-label', `${arm.name}  ${arm.label}`));
+    const label = make('span', 'ioscope-row-label', `${arm.name}  ${arm.label}`);
+    label.title = arm.label;
+    put(labels, label);
     put(chart, ...trials(result, arm.name, index));
   }
   put(labels, make('span', 'ioscope-row-label ioscope-tick', 'samples/s'));
