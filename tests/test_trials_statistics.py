@@ -32,7 +32,9 @@ def false_alarms(draw: Callable[[int], tuple[float, float]]) -> float:
 
 def test_peeking_after_every_pair_keeps_false_alarms_below_five_percent() -> None:
     rng = random.Random(1)
-    assert false_alarms(lambda pair: (rng.lognormvariate(0, 0.2), rng.lognormvariate(0, 0.2))) <= 0.05
+    assert (
+        false_alarms(lambda pair: (rng.lognormvariate(0, 0.2), rng.lognormvariate(0, 0.2))) <= 0.05
+    )
 
 
 def test_heavy_tails_do_not_raise_false_alarms() -> None:
@@ -109,7 +111,7 @@ def test_the_interval_covers_the_true_ratio_at_every_look() -> None:
 
 
 def test_fewer_than_two_pairs_say_nothing() -> None:
-    assert interval([], []) [1:] == (0.0, math.inf)
+    assert interval([], [])[1:] == (0.0, math.inf)
     assert interval([3.0], [1.0])[1:] == (0.0, math.inf)
     assert statistics.verdict(interval([3.0], [1.0])) == "undecided"
     assert math.isinf(interval([3.0], [1.0]).smallest_visible)
