@@ -60,3 +60,15 @@ def test_a_costly_take_over_limits_the_loop_whatever_the_workers_do() -> None:
 def test_nothing_removed_frees_nothing() -> None:
     effect = Facts(builders.profile()).replay.effect(Without())
     assert effect.freed == 0
+
+
+def test_a_finished_batch_that_is_slow_to_arrive_is_not_the_consumers_work() -> None:
+    """A worker blocked in a page fault keeps the GIL, so its feeder sends the batch before only
+    when the next fetch lets go: the consumer waits, but faster fetches still gain most."""
+    base = builders.profile(1, fetch_ms=20, step_ms=1, batches=80, states={"page_fault": 1.0})
+    late = tuple(
+        row._replace(end_ns=row.end_ns - 12_000_000, start_ns=row.start_ns - 12_000_000)
+        for row in base.fetches
+    )
+    facts = Facts(builders.without(base, fetches=late))
+    assert facts.gain_blocked("page_fault").share > 2 * facts.gain_hand_over().share

@@ -10,6 +10,8 @@ from jupyter_ioscope.model.records import Batch, Fetch, LoaderInfo
 
 # Replays run in Python, a few times a rule: more batches add nothing to shares of a few percent.
 MOST_BATCHES = 4_000
+# Waking up and being scheduled takes less; a consumer blocked for longer waited for something.
+LEAST_BLOCKED_NS = 1_000_000
 
 
 def replay_of(
@@ -20,40 +22,56 @@ def replay_of(
 ) -> Replay | None:
     """Those `batches` of a loader whose fetches are known, newest `MOST_BATCHES`; None without any.
 
-    `put_ns` is what a worker's main thread spends after each fetch. A batch that was ready when
-    the consumer asked shows the main-process cost, one that was not shows the delay; the value
-    that a batch does not show is the median of those that do.
+    `put_ns` is what a worker's main thread spends after each fetch.
     """
     known = [row for row in batches if row.batch in made]
     known = known[-MOST_BATCHES:]
     if not known:
         return None
-    late = [row for row in known if made[row.batch].end_ns > row.wait_start_ns]
-    delays = [float(max(0, row.wait_end_ns - made[row.batch].end_ns)) for row in late]
-    usual_delay = median(delays) if delays else 0.0
+    times = [row.wait_end_ns - made[row.batch].end_ns - row.wait_cpu_ns
+             for row in known if arrived_in_wait(row, made[row.batch])]  # fmt: skip
+    usual = max(0.0, float(median(times))) if times else 0.0
     epochs: dict[int, list[Turn]] = {}
     for row in known:
-        turn = _turn(row, made[row.batch], usual_delay, put_ns)
+        turn = _turn(row, made[row.batch], usual, put_ns)
         epochs.setdefault(row.epoch, []).append(turn)
     workers = loader.num_workers or len({row.worker for row in known if row.worker >= 0})
     credits = workers * (loader.prefetch_factor or 2)
     return Replay(tuple(tuple(turns) for turns in epochs.values()), credits, _length(known, made))
 
 
-def _turn(row: Batch, fetch: Fetch, usual_delay: float, put_ns: float) -> Turn:
+def arrived_in_wait(row: Batch, fetch: Fetch) -> bool:
+    """Whether a worker's batch reached the consumer while it waited in `next()`.
+
+    So it is when the fetch ended in the wait. A batch may also be finished and still be on its
+    way: the worker's feeder thread needs a core, and the GIL, which a fetch blocked in a page fault
+    keeps. Then the consumer is blocked, hardly uses CPU, and the fetch ended not long before; a
+    batch that was finished long ago lay in the queue, and what was spent on it is the consumer's.
+    """
+    if fetch.end_ns > row.wait_start_ns:
+        return True
+    blocked_ns = row.wait_ns - row.wait_cpu_ns
+    short = blocked_ns < LEAST_BLOCKED_NS or row.wait_cpu_ns > 0.2 * row.wait_ns
+    return not short and row.wait_start_ns - fetch.end_ns <= 5 * blocked_ns
+
+
+def _turn(row: Batch, fetch: Fetch, usual: float, put_ns: float) -> Turn:
+    """`usual` is the transit of a batch whose own transit did not show: it was there already."""
     cpu = float(min(fetch.cpu_ns, fetch.fetch_ns))
     off_cpu = fetch.fetch_ns - cpu
+    step = float(row.step_ns)
     if fetch.worker < 0:
         main = float(max(0, row.wait_ns - fetch.fetch_ns))
-        return Turn(-1, cpu, off_cpu, 0.0, float(row.step_ns), main, 0.0)
-    if fetch.end_ns > row.wait_start_ns:
+        return Turn(-1, cpu, off_cpu, 0.0, step, main, 0.0)
+    if arrived_in_wait(row, fetch):
         delay = float(max(0, row.wait_end_ns - fetch.end_ns))
         main = min(delay, float(row.wait_cpu_ns))
+        transit = delay - main
     else:
         main = float(row.wait_ns)
-        delay = max(main, usual_delay)
-    delay = max(0.0, delay - put_ns)  # the put is part of the worker's service already
-    return Turn(fetch.worker, cpu, off_cpu, put_ns, float(row.step_ns), main, delay)
+        transit = min(usual, float(row.wait_start_ns - fetch.end_ns))
+    # the put is part of the worker's service already
+    return Turn(fetch.worker, cpu, off_cpu, put_ns, step, main, max(0.0, transit - put_ns))
 
 
 def _length(known: Sequence[Batch], made: Mapping[int, Fetch]) -> int:

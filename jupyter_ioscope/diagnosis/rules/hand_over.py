@@ -25,7 +25,7 @@ def judge(facts: Facts) -> Finding | None:
     if facts.alone or main is None or not facts.batches:
         return None
     gain = facts.gain_hand_over()
-    cost_s = main.part_ns("hand_over") / len(facts.profile.batches) / 1e9
+    cost_s = mean([turn.main for epoch in facts.replay.epochs for turn in epoch]) / 1e9
     objects = int(median([row.tensors for row in facts.fetches]))
     size = median([row.batch_bytes for row in facts.fetches])
     fetch_s = mean([row.fetch_ns for row in facts.fetches]) / 1e9
@@ -37,8 +37,8 @@ def judge(facts: Facts) -> Finding | None:
         resource="hand_over",
         title=title,
         evidence=(
-            f"Taking over a batch costs the main process {seconds(cost_s)}, "
-            f"{percent(main.fraction('hand_over'))} of the loop's time.",
+            f"Taking over a batch costs the main process {seconds(cost_s)}; "
+            f"{percent(main.fraction('hand_over'))} of the loop's time is hand-over.",
             f"A batch holds {objects:,} objects, {bytes_text(size)} in all.",
         ),
         advice=advice,
