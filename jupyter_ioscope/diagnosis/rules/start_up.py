@@ -33,10 +33,11 @@ def judge(facts: Facts) -> Finding | None:
 
 def _restarts(facts: Facts, times: list[int]) -> Gain:
     """All start-ups but the first, which persistent workers would keep."""
-    error = ratio_error([float(time) for time in times], [1.0] * len(times))
-    spread = error * len(times) if error is not None else 0.2 * sum(times[1:])
+    later = [float(time) for time in times[1:]]
+    error = ratio_error(later, [1.0] * len(later))
+    spread = error * len(later) if error is not None else 0.2 * sum(later)
     wall = facts.loop.wall_ns
-    return Gain.of(min(1.0, sum(times[1:]) / wall), spread / wall)
+    return Gain.of(min(1.0, sum(later) / wall), spread / wall)
 
 
 def _restart(facts: Facts, times: list[int], gain: Gain) -> Finding:
