@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { IReport } from '../src/payload';
+import { readReport } from '../src/read';
 import { renderReport } from '../src/report';
 import fixture from './fixtures/report.json';
 import { fresh, openPage } from './page';
@@ -45,6 +46,10 @@ describe('a report shows', () => {
       expected.filter(text => !words.includes(text)),
       []
     );
+  });
+
+  test('without finding anything wrong with it', () => {
+    assert.deepEqual(readReport(fresh(report)).parts, []);
   });
 
   test('each part of time as wide as its fraction', () => {

@@ -13,7 +13,7 @@ playwright = pytest.importorskip("playwright.sync_api")
 
 from playwright.sync_api import Browser  # noqa: E402
 
-from tests.ui.harness import BUILT, CHROMIUM, Lab, chromium, jupyterlab, lab_page  # noqa: E402
+from tests.ui.harness import BUILT, CHROMIUM, Lab, chromium, jupyter, lab_page  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,7 @@ def server(notebooks: Path) -> Iterator[str]:
     files = notebooks / "files"
     home.mkdir()
     files.mkdir()
-    with jupyterlab(files, home) as url:
+    with jupyter(files, home) as url:
         yield url
 
 

@@ -32,14 +32,17 @@ START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 10.0
 PAGE_TIMEOUT_MS = 60_000
 
+EXTENSION = "jupyter-ioscope"
+APPLICATIONS = {
+    "jupyterlab": ("--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None"),
+    "notebook": ("--JupyterNotebookApp.expose_app_in_browser=True",),
+}
 _SERVER_OPTIONS = (
     "--no-browser",
     "--allow-root",
     "--ip=127.0.0.1",
     "--IdentityProvider.token=",
     "--ServerApp.disable_check_xsrf=True",
-    "--LabApp.expose_app_in_browser=True",
-    "--LabApp.news_url=None",
     "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     "--ServerApp.terminals_enabled=False",
 )
@@ -60,11 +63,14 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _environment(home: Path) -> dict[str, str]:
+def _environment(home: Path, disabled: Sequence[str]) -> dict[str, str]:
     """Jupyter's folders below `home`, and the extension as it was built last before any other."""
     extensions = home / "share" / "jupyter" / "labextensions"
     extensions.mkdir(parents=True)
-    (extensions / "jupyter-ioscope").symlink_to(BUILT)
+    (extensions / EXTENSION).symlink_to(BUILT)
+    page_config = home / "config" / "labconfig" / "page_config.json"
+    page_config.parent.mkdir(parents=True)
+    page_config.write_text(json.dumps({"disabledExtensions": dict.fromkeys(disabled, True)}))
     notifications = home / "settings" / "@jupyterlab" / "apputils-extension"
     notifications.mkdir(parents=True)
     (notifications / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
@@ -84,17 +90,20 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def jupyterlab(root: Path, home: Path) -> Iterator[str]:
+def jupyter(
+    root: Path, home: Path, application: str = "jupyterlab", disabled: Sequence[str] = ()
+) -> Iterator[str]:
     """A server whose files are `root`'s, as its address. Its kernels end with it."""
     port = _free_port()
     log = home / "server.log"
-    command = [sys.executable, "-m", "jupyterlab", *_SERVER_OPTIONS, f"--port={port}"]
+    options = (*_SERVER_OPTIONS, *APPLICATIONS[application], f"--port={port}")
+    command = [sys.executable, "-m", application, *options]
     with log.open("w") as output:
         server = subprocess.Popen(
             [*command, f"--ServerApp.root_dir={root}"],
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=_environment(home),
+            env=_environment(home, disabled),
         )
     url = f"http://127.0.0.1:{port}"
     try:
@@ -115,7 +124,7 @@ def _wait_until_up(url: str, server: subprocess.Popen[bytes], log: Path) -> None
         with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/api/status", timeout=2):
             return
         time.sleep(0.2)
-    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-4000:]}")
+    raise RuntimeError(f"the server did not start:\n{log.read_text()[-4000:]}")
 
 
 @contextlib.contextmanager

@@ -36,6 +36,7 @@ for batch in loader:
     if time.monotonic() > end:
         break
 """
+TOTAL_WIDTH = "bar => [...bar.children].reduce((sum, e) => sum + parseFloat(e.style.width), 0)"
 COMPARISON_TIMEOUT_MS = 150_000
 CANCEL_TIMEOUT_MS = 20_000
 
@@ -61,13 +62,7 @@ def read_the_verdict(lab: Lab) -> None:
     expect(report.locator(".ioscope-detail")).to_contain_text(re.compile("sleep", re.I))
     bars = report.locator(".ioscope-bars .ioscope-row-label")
     expect(bars).to_have_text(["consumer", "worker 0"])
-    widths = (
-        report.locator(".ioscope-track")
-        .nth(1)
-        .evaluate(
-            "track => [...track.children].reduce((sum, part) => sum + parseFloat(part.style.width), 0)"
-        )
-    )
+    widths = report.locator(".ioscope-track").nth(1).evaluate(TOTAL_WIDTH)
     assert widths == pytest.approx(100, abs=2)
     assert report.locator(".ioscope-flame canvas").count() == 1
 
