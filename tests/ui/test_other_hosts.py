@@ -85,6 +85,14 @@ def test_notebook_7_draws_reports_and_has_the_button(notebook_7: Lab) -> None:
     lab.run_all()
     lab.page.locator(".ioscope-flame canvas").wait_for()
     lab.screenshot("notebook-7")
+    # read as a page, not through the slot that Notebook makes of long outputs
+    slot = lab.page.locator(".jp-mod-outputsScrolled .jp-Cell-outputArea").first
+    assert slot.evaluate("area => getComputedStyle(area).overflowY") == "visible"
+    report = lab.page.locator(".ioscope-report").bounding_box()
+    around = slot.bounding_box()
+    assert report is not None
+    assert around is not None
+    assert around["height"] >= report["height"]
     lab.page.locator(".jp-Cell").nth(1).click()
     lab.command("ioscope:profile-cell")
     lab.wait_idle()
