@@ -13,12 +13,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.ui.harness import CHROMIUM, Lab, chromium, jupyterlab, lab_page
+from PIL import Image
+
+from tests.ui.harness import CHROMIUM, Lab, chromium, jupyter, lab_page
 
 FOLDER = Path(__file__).parent
 PICTURE = FOLDER / "images" / "report.png"
 TUTORIAL = "01_first_profile.ipynb"
 PROFILED_CELL = "profile"  # its id
+COLOURS = 128  # enough for a page, at a third of the bytes
 TIMEOUT_MS = 240_000
 HEIGHT_PIXELS = 3600  # the whole report at once
 SELECT_THE_CELL_BELOW = """(id) => {
@@ -40,7 +43,7 @@ def main() -> int:
         for name in (TUTORIAL, "photos.py"):
             shutil.copy(FOLDER / name, files)
         with (
-            jupyterlab(files, home) as url,
+            jupyter(files, home) as url,
             chromium() as browser,
             lab_page(browser, url, files) as lab,
         ):
@@ -71,6 +74,8 @@ def take(lab: Lab) -> None:
         raise RuntimeError("the report is not on the screen")
     height = bottom["y"] + bottom["height"] - top["y"]
     lab.page.screenshot(path=PICTURE, clip={**top, "height": height})
+    with Image.open(PICTURE) as picture:
+        picture.quantize(COLOURS).save(PICTURE, optimize=True)
 
 
 if __name__ == "__main__":
