@@ -43,11 +43,13 @@ def describe(dataset: Any, number: int, batch_size: int | None) -> LoaderInfo:
 class _Rows:
     """Marks around the rows of one pass: `waiting` before a row is made, `came` after."""
 
-    def __init__(self, recorder: Recorder, epoch: OpenEpoch, batched: bool) -> None:
+    def __init__(
+        self, recorder: Recorder, epoch: OpenEpoch, batched: bool, size_of: SizeOfBatch
+    ) -> None:
         self._recorder = recorder
         self._epoch = epoch
         self._batched = batched
-        self._size_of = SizeOfBatch()
+        self._size_of = size_of
         self._start: Usage | None = None
         self._rows = 0
         self._group = 0  # rows since the last record
@@ -129,6 +131,8 @@ def _inside_a_library(depth: int) -> bool:
 
 
 def _watched(recorder: Recorder, original: Any, batched: bool) -> Any:
+    sizes: dict[int, SizeOfBatch] = {}  # by loader: looking anew in short epochs costs too much
+
     def iterate(dataset: Any, *args: Any, **keywords: Any) -> Any:
         real = original(dataset, *args, **keywords)
         if not recorder.recording_here() or _inside_a_library(2):
@@ -137,7 +141,8 @@ def _watched(recorder: Recorder, original: Any, batched: bool) -> Any:
         try:
             number = recorder.loader_number(dataset, lambda n: describe(dataset, n, size))
             epoch = recorder.open_epoch(number, time.monotonic_ns())
-            rows = _Rows(recorder, epoch, batched)
+            size_of = sizes.setdefault(number, SizeOfBatch())
+            rows = _Rows(recorder, epoch, batched, size_of)
             return map(rows.came, rows.waiting(), itertools.chain(real, rows.ended()))
         except Exception as error:
             recorder.broke(error)

@@ -127,7 +127,7 @@ class _Hooks:
         # By id(iterator). Weak, because an iterator ends its workers when the user drops it, and
         # because forked workers must not inherit one that is already done.
         self.open: dict[int, tuple[weakref.ref[Any], OpenEpoch]] = {}
-        self.size_of = SizeOfBatch()
+        self.sizes: dict[int, SizeOfBatch] = {}  # by loader
 
     def iter_begins(self, loader: Any) -> None:
         now_ns = time.monotonic_ns()
@@ -199,7 +199,7 @@ class _Hooks:
                 epoch=epoch.epoch,
                 task=epoch.tasks,
                 samples=samples,
-                size=self.size_of(data),
+                size=self.sizes.setdefault(epoch.loader, SizeOfBatch())(data),
             )
         )
 
