@@ -143,6 +143,7 @@ def test_a_loader_that_nothing_else_holds_is_recorded_like_any_other(workers: in
             pass
     assert len(p.profile.loaders) == len(p.profile.epochs) == 1
     assert len(p.batches) == len(p.profile.fetches) == 6
+    assert p.main_loader is not None
     assert p.main_loader.batch_size == 4
 
 

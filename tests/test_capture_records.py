@@ -19,7 +19,7 @@ def test_looking_at_batches_takes_at_most_a_hundredth_of_the_time(
         return 5_000, 40_000
 
     monkeypatch.setattr(records, "batch_size_of", look)
-    monkeypatch.setattr(records.time, "monotonic_ns", lambda: now_ns)
+    monkeypatch.setattr("jupyter_ioscope.capture.records.time.monotonic_ns", lambda: now_ns)
     size_of = records.SizeOfBatch()
     for _ in range(2_000):
         assert size_of([]) == (5_000, 40_000)

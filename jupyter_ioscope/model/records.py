@@ -49,7 +49,7 @@ class Batch(NamedTuple):
 
     The consumer was blocked in `next()` from `wait_start_ns` to `wait_end_ns`; then it had the
     batch until `step_end_ns` (the next call of `next()`, or the end of the profile).
-    `task` is its index in the epoch as torch counts them, `worker` who fetched it; -1 where unknown.
+    `task` is its index in the epoch as torch counts them, `worker` who fetched it (-1: unknown).
     """
 
     batch: int
