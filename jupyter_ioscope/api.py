@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from jupyter_ioscope.capture.cells import CellMap
+from jupyter_ioscope.capture.interrupts import held_interrupts
 from jupyter_ioscope.capture.profiler import CaptureOptions, Profiler, recording
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.errors import InputError, IoscopeError
@@ -62,18 +63,26 @@ class Recording:
             )
         cells = self._cells if self._cells is not None else _cells_of_shell()
         profiler = Profiler(self._options, cells)
-        profiler.start()
-        self._profiler = profiler
+        try:
+            with held_interrupts():
+                profiler.start()
+                self._profiler = profiler
+        except BaseException:
+            if self._profiler is not None:  # interrupted: nobody will stop what began
+                self._profiler = None
+                profiler.stop()
+            raise
 
     def stop(self, error: BaseException | None = None, cell: Cell | None = None) -> None:
         """End the recording. `error` is the exception that ended the recorded code, if any."""
-        profiler, self._profiler = self._profiler, None
-        if profiler is None:
-            raise InputError("nothing is being recorded: call start() first")
-        ended_by = type(error).__name__ if error is not None else None
-        self._profile = profiler.stop(ended_by, cell)
-        if profiler.recorder is not None:
-            self.loaders = tuple(s for s in profiler.recorder.snapshots if s is not None)
+        with held_interrupts():
+            profiler, self._profiler = self._profiler, None
+            if profiler is None:
+                raise InputError("nothing is being recorded: call start() first")
+            ended_by = type(error).__name__ if error is not None else None
+            self._profile = profiler.stop(ended_by, cell)
+            if profiler.recorder is not None:
+                self.loaders = tuple(s for s in profiler.recorder.snapshots if s is not None)
 
     def __enter__(self) -> Recording:
         self.start()
@@ -281,7 +290,7 @@ def compare(
     Args:
         a: a torch DataLoader: arm A.
         b: another DataLoader: arm B; or leave it out and name `toggles`.
-        toggles: names of optimisations that make arm B from `a`.
+        toggles: names of optimisations that make arm B from `a`; a single name may stand alone.
         cache: "warm" or "cold" page cache.
         budget_s: about how long the trials may take, in seconds.
         on_progress: called with a `Progress` at most four times a second.
@@ -298,7 +307,7 @@ def compare(
     return run(
         a,
         b,
-        toggles=tuple(toggles),
+        toggles=(toggles,) if isinstance(toggles, str) else tuple(toggles),
         cache=cache,
         budget_s=budget_s,
         on_progress=on_progress,

@@ -91,6 +91,8 @@ def _run_script(script: str, arguments: Sequence[str], recording: Recording) -> 
     except SystemExit as end:
         error = end if end.code else None
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if end.code is not None and not isinstance(end.code, int):
+            print(end.code, file=sys.stderr)  # as Python itself would: sys.exit("no such file")
     except BaseException as problem:
         error, code = problem, 1
     finally:

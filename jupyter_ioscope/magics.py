@@ -8,6 +8,7 @@ same traceback with the same line numbers, same top-level await, same last expre
 from __future__ import annotations
 
 import argparse
+import ast
 import logging
 import shlex
 from typing import Any, NoReturn
@@ -16,6 +17,7 @@ from IPython.core.error import UsageError
 
 from jupyter_ioscope.api import Recording
 from jupyter_ioscope.capture.cells import CellMap
+from jupyter_ioscope.capture.interrupts import held_interrupts
 from jupyter_ioscope.capture.profiler import CaptureOptions
 from jupyter_ioscope.errors import InputError, IoscopeError
 from jupyter_ioscope.live import LiveLine
@@ -148,21 +150,32 @@ class Magic:
     def _begin(self, options: argparse.Namespace) -> None:
         recording = Recording(options.capture, CellMap.from_shell(self.shell))
         live = None if options.quiet else LiveLine(self.shell, recording)
-        try:
-            recording.start()
-        except IoscopeError as error:
-            print(f"ioscope does not record this cell: {error}")
-            return
-        self._options, self._recording, self._live = options, recording, live
-        if live is not None:
-            live.start()
+        with held_interrupts() as held:
+            try:
+                recording.start()
+            except IoscopeError as error:
+                print(f"ioscope does not record this cell: {error}")
+                return
+            self._options, self._recording, self._live = options, recording, live
+            if live is not None:
+                live.start()
+            if held.interrupted:
+                # IPython swallows what its events raise, and would run the cell all the same.
+                held.forget()
+                self._drop()
+                self.shell.ast_transformers.append(_InterruptCell(self.shell.ast_transformers))
 
     def post_run_cell(self, result: Any) -> None:
         """Stop, keep the profile, show the report."""
-        if self._recording is None or not self._mine(result):
+        _InterruptCell.withdraw(self.shell.ast_transformers)  # the cell was not even parsed
+        recording = self._recording
+        if recording is None or not self._mine(result):
             return
-        error = getattr(result, "error_in_exec", None) or getattr(result, "error_before_exec", None)
-        self._end(error, self._cell())
+        unread = getattr(result, "error_before_exec", None)
+        if unread is not None and recording.progress()[0] == 0:
+            self._drop()  # a mistake in the cell's text: nothing ran
+            return
+        self._end(getattr(result, "error_in_exec", None) or unread, self._cell())
 
     def _mine(self, result: Any) -> bool:
         """Whether this is the end of the recorded cell, not of one that it ran itself."""
@@ -178,16 +191,18 @@ class Magic:
 
     def _end(self, error: BaseException | None, cell: Cell | None) -> None:
         recording, options, live = self._recording, self._options, self._live
-        self._recording = self._options = self._live = self._info = None
         if recording is None or options is None:
             return
-        try:
-            recording.stop(error, cell)
-        finally:
-            if live is not None:
-                live.end(_recorded(recording))
-        recording.variable = VARIABLE
-        self.shell.user_ns[VARIABLE] = recording
+        with held_interrupts() as held:
+            self._recording = self._options = self._live = self._info = None
+            try:
+                recording.stop(error, cell)
+            finally:
+                if live is not None:
+                    live.end(_recorded(recording))
+            recording.variable = VARIABLE
+            self.shell.user_ns[VARIABLE] = recording
+            held.forget()  # the cell that it was meant for has ended
         try:
             if options.save:
                 recording.save(options.save)
@@ -196,9 +211,27 @@ class Magic:
         if not options.quiet:
             self._show(recording)
 
+    def _drop(self) -> None:
+        """End a recording that nobody needs: no report, and the last profile stays."""
+        recording, live = self._recording, self._live
+        self._recording = self._options = self._live = self._info = None
+        if recording is None:
+            return
+        recording.stop()
+        if live is not None:
+            live.end("ioscope recorded nothing: the cell did not run")
+
+    def close(self) -> None:
+        """End what is being recorded, for when the extension is unloaded."""
+        self._end(None, None)
+
     def _show(self, recording: Recording) -> None:
         try:
             recording.show()
+        except KeyboardInterrupt:
+            print(
+                f"ioscope was interrupted before it drew the report; the profile is in {VARIABLE}"
+            )
         except Exception as problem:
             log.warning("ioscope could not draw the report", exc_info=True)
             print(
@@ -238,6 +271,23 @@ class Magic:
             print(parser().format_help())
             return None
         return options
+
+
+class _InterruptCell(ast.NodeTransformer):
+    """Lets the next cell begin with the interrupt that came before it, once."""
+
+    def __init__(self, transformers: list[ast.NodeTransformer]) -> None:
+        self._transformers = transformers
+
+    @classmethod
+    def withdraw(cls, transformers: list[ast.NodeTransformer]) -> None:
+        transformers[:] = [item for item in transformers if not isinstance(item, cls)]
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        self.withdraw(self._transformers)
+        assert isinstance(node, ast.Module)
+        node.body[:] = ast.parse("raise KeyboardInterrupt").body
+        return node
 
 
 def _recorded(recording: Recording) -> str:
@@ -283,6 +333,7 @@ def unload(shell: Any) -> None:
     magic = _loaded.pop(id(shell), None)
     if magic is None:
         return
+    magic.close()
     for formatter, _ in _formatters(shell):
         formatter.pop(Comparison, None)
     shell.magics_manager.magics["cell"].pop("ioscope", None)

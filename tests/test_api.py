@@ -76,3 +76,10 @@ def test_impossible_options_are_refused(options: dict[str, float]) -> None:
 def test_comparing_while_recording_is_refused() -> None:
     with api.profile(stacks=False), pytest.raises(InputError, match="is being recorded"):
         api.compare(object(), toggles=["workers"])
+
+
+def test_a_single_toggle_may_be_given_by_its_name_alone() -> None:
+    with pytest.raises(InputError, match="'wrokers'"):
+        api.compare(object(), toggles="wrokers")
+    with pytest.raises(InputError, match="torch DataLoader"):
+        api.compare(object(), toggles="workers")

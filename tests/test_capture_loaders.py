@@ -128,6 +128,21 @@ def test_workers_that_were_there_before_are_said_not_to_be_recorded() -> None:
     assert p.diagnosis.headline
 
 
+def test_a_stream_whose_workers_were_there_before_is_recorded() -> None:
+    # Nothing about it has a length: neither the stream, nor its sampler, nor its iterator.
+    loader = DataLoader(
+        Stream(24),
+        batch_size=4,
+        num_workers=2,
+        persistent_workers=True,
+        multiprocessing_context="fork",
+    )
+    run(loader, 1)
+    p, batches = recorded(lambda: loader, 1)
+    assert len(p.batches) == len(batches) == 6
+    assert p.profile.loaders[0].workers_before_profile
+
+
 def test_an_iterator_made_before_the_profile_is_recorded() -> None:
     iterator = iter(DataLoader(Numbers(24), batch_size=4))
     next(iterator)

@@ -40,6 +40,8 @@ def main():
         raise LookupError("<b>mine</b>")
     if "leave" in sys.argv:
         sys.exit(3)
+    if "say" in sys.argv:
+        sys.exit("no such folder")
 
 
 if __name__ == "__main__":
@@ -111,6 +113,13 @@ def test_the_scripts_own_exit_code_is_passed_on_and_json_is_json(script: Path) -
     answer = json.loads(done.stdout[done.stdout.index("{") :])
     assert answer["findings"][0]["cause"]
     assert len(api.load(script.parent / "x.json").batches) == 3
+
+
+@pytest.mark.timeout(120)
+def test_a_script_that_ends_with_a_message_still_says_it(script: Path) -> None:
+    done = run(script.parent, "record", "--no-stacks", "--batches", "1", str(script), "say")
+    assert done.returncode == 1
+    assert "no such folder" in done.stderr.splitlines()
 
 
 def test_a_saved_profile_is_shown_as_text_json_and_page(saved: Path) -> None:

@@ -128,6 +128,64 @@ def test_a_mistake_on_the_line_stops_the_cell_with_a_sentence(kernel: Kernel) ->
     assert "--no-stacks" in kernel.run("%%ioscope --help\nprint('ran')")[0]["text"]
 
 
+def test_a_cell_that_cannot_be_read_leaves_the_last_profile_alone(kernel: Kernel) -> None:
+    kernel.run("%%ioscope --quiet\nfor b in loader: pass")
+    outputs = kernel.run("%%ioscope\nfor b in loader\n    pass", fails=True)
+    assert "SyntaxError" in traceback_of(outputs)
+    assert reports(outputs) == []
+    assert kernel.text("len(_ioscope.batches)") == "10"
+    # `return` is found wrong only after the loop has run
+    outputs = kernel.run("%%ioscope\nfor b in loader: break\nreturn", fails=True)
+    assert len(reports(outputs)) == 1
+    assert kernel.text("len(_ioscope.batches)") == "1"
+
+
+INTERRUPTED = """
+import os, signal
+from jupyter_ioscope.capture.profiler import Profiler
+plain = Profiler.{method}
+def interrupted(self, *arguments):
+    os.kill(os.getpid(), signal.SIGINT)
+    return plain(self, *arguments)
+Profiler.{method} = interrupted
+"""
+
+
+def test_an_interrupt_while_the_recording_starts_ends_the_cell(kernel: Kernel) -> None:
+    kernel.run(INTERRUPTED.format(method="_start"))
+    try:
+        outputs = kernel.run("%%ioscope\nprint('ran')", fails=True)
+        broken = kernel.run("%%ioscope\nprint('ran'", fails=True)
+    finally:
+        kernel.run("Profiler._start = plain")
+    assert "KeyboardInterrupt" in traceback_of(outputs)
+    assert "ran\n" not in str(outputs)
+    assert "Error in callback" not in str(outputs)
+    assert reports(outputs) == []
+    assert "SyntaxError" in traceback_of(broken)
+    assert kernel.text("'the next cell runs'") == "the next cell runs"
+
+
+def test_an_interrupt_while_the_recording_ends_does_not_lose_the_report(kernel: Kernel) -> None:
+    kernel.run(INTERRUPTED.format(method="_halt"))
+    try:
+        outputs = kernel.run("%%ioscope --no-stacks\nfor b in loader: pass")
+    finally:
+        kernel.run("Profiler._halt = plain")
+    assert "Error in callback" not in str(outputs)
+    assert len(reports(outputs)) == 1
+    assert kernel.text("len(_ioscope.batches)") == "10"
+
+
+def test_unloading_in_a_profiled_cell_ends_the_recording(kernel: Kernel) -> None:
+    kernel.run("%%ioscope --quiet\n%unload_ext ioscope")
+    try:
+        kernel.run("from jupyter_ioscope.capture.profiler import recording")
+        assert kernel.text("recording()") == "False"
+    finally:
+        kernel.run("%load_ext ioscope")
+
+
 def test_unloading_takes_everything_out(kernel: Kernel) -> None:
     kernel.run("%unload_ext ioscope")
     try:

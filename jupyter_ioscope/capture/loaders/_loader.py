@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -56,16 +57,20 @@ class ImportWatcher(importlib.abc.MetaPathFinder):
             self._busy = False
         if spec is None or spec.loader is None:
             return None
-        original, imported = spec.loader.exec_module, self._imported
+        loader, imported = spec.loader, self._imported
+        original = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
+            # The module keeps its loader: a later reload must not find us there.
+            with contextlib.suppress(AttributeError):
+                del loader.exec_module
             original(module)
             try:
                 imported()
             except Exception:
                 log.warning("ioscope could not watch %s", fullname, exc_info=True)
 
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
     def start(self) -> None:

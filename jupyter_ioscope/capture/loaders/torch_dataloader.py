@@ -93,7 +93,8 @@ def _start_method(loader: Any) -> str | None:
 
 
 def _running_workers(loader: Any) -> bool:
-    return bool(getattr(loader, "_iterator", None)) and loader.num_workers > 0
+    # Not its truth value: that asks for its length, which a stream does not have.
+    return getattr(loader, "_iterator", None) is not None and loader.num_workers > 0
 
 
 class _IterHook:
