@@ -256,6 +256,30 @@ def test_the_helper_and_py_spy_end_when_the_kernel_is_killed(tmp_path: Path) -> 
         os.kill(worker, signal.SIGKILL)
 
 
+RECORDING = """
+import os
+from jupyter_ioscope import api
+api.profile().start()
+os.kill(os.getpid(), 9)
+"""
+
+
+@needs_linux
+def test_a_killed_kernel_leaves_no_folder_and_nothing_else_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("kept")
+    subprocess.run(
+        [sys.executable, "-c", RECORDING],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        timeout=60,
+        start_new_session=True,
+        check=False,
+    )
+    deadline_s = time.monotonic() + 10
+    while time.monotonic() < deadline_s and list(tmp_path.glob("ioscope-*")):
+        time.sleep(0.05)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
 def _lives(pid: int) -> bool:
     try:
         return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()

@@ -24,7 +24,7 @@ from jupyter_ioscope.capture.patching import Patches
 from jupyter_ioscope.capture.recorder import Recorder
 from jupyter_ioscope.capture.records import read_worker_files
 from jupyter_ioscope.capture.records_cost import records_cost_s
-from jupyter_ioscope.capture.request import SamplerRequest, SamplerResult
+from jupyter_ioscope.capture.request import FOLDER_PREFIX, SamplerRequest, SamplerResult
 from jupyter_ioscope.capture.sampler import Sampler
 from jupyter_ioscope.capture.stacks import InProcessStacks
 from jupyter_ioscope.errors import CaptureError, InputError
@@ -93,7 +93,7 @@ class Profiler:
         if not _running.acquire(blocking=False):
             raise InputError("a profile is already being recorded here: let it end first")
         try:
-            self._folder = tempfile.mkdtemp(prefix="ioscope-")
+            self._folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)
         except OSError as error:
             _running.release()
             raise CaptureError(f"no temporary folder for the records: {error}") from error

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from jupyter_ioscope.model.profile import Gap
 from jupyter_ioscope.model.readings import Series, Stacks, ThreadReadings
 
+FOLDER_PREFIX = "ioscope-"  # of a profile's private folder, by which the helper knows it as ours
+
 
 @dataclass(frozen=True)
 class SamplerRequest:

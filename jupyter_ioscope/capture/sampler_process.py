@@ -12,15 +12,17 @@ import json
 import os
 import resource
 import select
+import shutil
 import signal
 import sys
 import time
 from typing import Any
 
-from jupyter_ioscope.capture.request import SamplerRequest
+from jupyter_ioscope.capture.request import FOLDER_PREFIX, SamplerRequest
 from jupyter_ioscope.capture.session import Session
 
 _PARENT_POLL_S = 1.0
+_PARENT_ENDS_S = 1.0  # its pipe closes a little before it is gone
 _STDIN, _STDOUT = 0, 1
 
 
@@ -30,6 +32,7 @@ class Helper:
     def __init__(self, parent: int, proc: str, sys_root: str) -> None:
         self._parent, self._proc, self._sys = parent, proc, sys_root
         self._session: Session | None = None
+        self._folder: str | None = None  # of the profile that is being recorded
         self._starting: int | None = None  # id of the start that is not answered yet
         self._broken = "nothing to stop"
         self._unread = b""
@@ -46,6 +49,19 @@ class Helper:
                     self._tick(self._session)
         finally:
             self._drop_session()
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove the folder of a profile whose kernel was killed: nobody else will."""
+        folder, self._folder = self._folder, None
+        if folder is None or not os.path.basename(folder).startswith(FOLDER_PREFIX):
+            return
+        until_s = time.monotonic() + _PARENT_ENDS_S
+        while os.getppid() == self._parent:
+            if time.monotonic() > until_s:
+                return  # it lives, and removes its folder itself
+            time.sleep(0.02)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _timeout_ms(self) -> float:
         if self._session is None:
@@ -75,11 +91,14 @@ class Helper:
             if command["do"] == "start":
                 self._drop_session()
                 self._starting = number
-                self._session = Session(SamplerRequest(**command["request"]), self._proc, self._sys)
+                request = SamplerRequest(**command["request"])
+                self._session = Session(request, self._proc, self._sys)
+                self._folder = request.session_dir
             elif command["do"] == "live":
                 self._answer(number, live=self._session.newest() if self._session else {})
             elif command["do"] == "stop":
                 session, self._session, self._starting = self._session, None, None
+                self._folder = None
                 result = session.stop() if session is not None else {"error": self._broken}
                 self._answer(number, **result)
         except Exception as error:
