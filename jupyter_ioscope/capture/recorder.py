@@ -13,6 +13,7 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from jupyter_ioscope.model.profile import Gap
@@ -103,15 +104,25 @@ class Recorder:
         Only a weak reference is kept: a loader must end its workers when the user drops it.
         `snapshot` makes the copy that later comparisons start from.
         """
+        known = self._number_of(loader)
+        if known is not None:
+            return known
+        # Not under the lock: they run the user's code (a sampler's `__len__`, for one), which may
+        # iterate another loader.
+        info, copy = describe(-1), snapshot(loader)
         with self._lock:
-            known = self._numbers.get(id(loader))
-            if known is not None and known[0]() is loader:
-                return known[1]
+            known = self._number_of(loader)
+            if known is not None:
+                return known
             number = len(self.loaders)
             self._numbers[id(loader)] = (weakref.ref(loader), number)
-            self.loaders.append(describe(number))
-            self.snapshots.append(snapshot(loader))
+            self.loaders.append(replace(info, loader=number))
+            self.snapshots.append(copy)
             return number
+
+    def _number_of(self, loader: Any) -> int | None:
+        known = self._numbers.get(id(loader))
+        return known[1] if known is not None and known[0]() is loader else None
 
     def open_epoch(self, loader: int, start_ns: int, resets: int = 0) -> OpenEpoch:
         with self._lock:
