@@ -65,6 +65,8 @@ def profile(
     seen_late_ms: float = 60.0,
     hot: str = "decode",
     start_method: str = "fork",
+    others_cores: float = 0.0,
+    before_ms: float = 5.0,
     seed: int = 0,
 ) -> Profile:
     """A profile of one loader.
@@ -72,7 +74,8 @@ def profile(
     `states` gives the parts of a fetch as fractions that sum to 1 (names: cpu, run_queue, disk,
     page_fault, network, sleep, gil, lock, other); without it, a fetch is `cpu_fraction` CPU and
     `disk_fraction` disk, the remainder blocked for an unseen reason. `seen_late_ms` is how long a
-    thread lived before the sampler found it. Tier "in_process" has records only.
+    thread lived before the sampler found it, `others_cores` what other programs of the machine
+    used, and `before_ms` what passed before the loop began. Tier "in_process" has records only.
     """
     world = World(
         workers=workers,
@@ -97,7 +100,7 @@ def profile(
         batch_bytes=batch_bytes,
         read_bytes=read_bytes,
         rng=random.Random(seed),
-        now_ns=START_NS + 5 * MS,
+        now_ns=START_NS + int(before_ms * MS),
     )
     for number in range(epochs):
         world.epoch(number)
@@ -120,7 +123,7 @@ def profile(
         fetches=tuple(world.fetch_rows),
         workers=tuple(world.worker_rows),
         threads=_threads(world, end_ns, rate_hz, int(seen_late_ms * MS)) if sampled else (),
-        series=_series(world, end_ns) if sampled else MappingProxyType({}),
+        series=_series(world, end_ns, others_cores) if sampled else MappingProxyType({}),
         stacks=_stacks(world, hot, rate_hz) if tier == "full" else None,
         cost=Cost(sampler_cpu_s=0.02, stacks_cpu_s=0.08, records_s=0.001),
         not_measured=(Gap("block-layer latency", "needs root"),)
@@ -236,13 +239,16 @@ def _threads(
     return tuple(found)
 
 
-def _series(world: World, end_ns: int) -> Mapping[str, Series]:
-    """Cumulative disk bytes, peak memory and machine CPU at 4 Hz."""
+def _series(world: World, end_ns: int, others_cores: float) -> Mapping[str, Series]:
+    """Cumulative disk bytes, peak memory and CPU of tree and machine at 4 Hz."""
     times = tuple(range(START_NS, end_ns, S // 4)) or (START_NS,)
     ends = sorted(row.end_ns for row in world.fetch_rows)
     read = tuple(float(bisect_right(ends, now) * world.read_bytes) for now in times)
     lanes = [world.consumer, *world.main.values(), *world.feeders.values()]
     cpu = tuple(float(sum(lane.total("cpu", START_NS, now) for lane in lanes)) for now in times)
+    busy = tuple(
+        used + others_cores * (now - START_NS) for used, now in zip(cpu, times, strict=True)
+    )
     memory = tuple(4e8 + 2e8 * max(1, world.workers) for _ in times)
     return MappingProxyType(
         {
@@ -250,7 +256,10 @@ def _series(world: World, end_ns: int) -> Mapping[str, Series]:
             "disk_read_bytes": Series(
                 "disk_read_bytes", "bytes", "cumulative", "tree", times, read
             ),
-            "cpu_ns": Series("cpu_ns", "ns", "cumulative", "tree", times, cpu),
+            "tree_cpu_ns": Series("tree_cpu_ns", "ns", "cumulative", "tree", times, cpu),
+            "machine_busy_ns": Series(
+                "machine_busy_ns", "ns", "cumulative", "machine", times, busy
+            ),
         }
     )
 

@@ -5,11 +5,65 @@ from __future__ import annotations
 import pytest
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
+from jupyter_ioscope.model.readings import STATES, ThreadReadings
 from tests import builders
 
 
 def test_a_cell_without_a_loader_is_told_so() -> None:
-    assert diagnose(builders.empty_profile()).headline == "No loader was iterated in this cell."
+    diagnosis = diagnose(builders.empty_profile())
+    assert diagnosis.headline == (
+        "No DataLoader and no Hugging Face dataset was iterated in this cell."
+    )
+    assert "a loop of your own is not" in diagnosis.detail
+
+
+def test_a_loop_of_ones_own_is_told_what_its_threads_did() -> None:
+    threads = [_thread(tid, "gil" if tid % 4 else "running") for tid in range(1, 9)]
+    detail = diagnose(builders.empty_profile(threads=tuple(threads))).detail
+    assert "8 threads of this process used" in detail
+    assert "On average 6.0 of them stood in line for the interpreter lock (GIL)." in detail
+    quiet = builders.empty_profile(threads=(_thread(1, "sleep"),))
+    assert "GIL" not in diagnose(quiet).detail
+
+
+def _thread(tid: int, state: str) -> ThreadReadings:
+    empty = builders.empty_profile()
+    return ThreadReadings(
+        pid=empty.pid,
+        tid=tid,
+        name="",
+        role="other",
+        worker=-1,
+        first_ns=empty.start_ns,
+        last_ns=empty.end_ns,
+        run_ns=(empty.end_ns - empty.start_ns) // 10,
+        run_queue_ns=0,
+        major_faults=0,
+        sample_ns=tuple(range(empty.start_ns, empty.start_ns + 10)),
+        states=(STATES.index(state),) * 10,
+    )
+
+
+def test_a_late_loop_is_told_how_late() -> None:
+    diagnosis = diagnose(builders.profile(2, fetch_ms=5, batches=40, before_ms=3000))
+    assert diagnosis.headline.startswith("The loop took ")
+    assert "but 3.0\u00a0s passed before it began" in diagnosis.headline
+    assert diagnosis.findings[0].cost_s == pytest.approx(3, rel=0.01)
+    assert 0.8 < diagnosis.findings[0].share < 1
+    assert "without it the cell would take" in diagnosis.detail
+    assert diagnosis.margin > 0
+
+
+def test_a_loop_that_was_over_at_once_gets_no_verdict() -> None:
+    diagnosis = diagnose(builders.profile(0, fetch_ms=2, step_ms=0.1, batches=10))
+    assert "too short to say what limits it" in diagnosis.headline
+    assert diagnosis.findings == ()
+
+
+def test_other_programs_are_named_in_the_first_sentence() -> None:
+    states = {"cpu": 0.3, "run_queue": 0.7}
+    busy = builders.profile(0, states=states, cpus=2, others_cores=1.5, batches=150)
+    assert diagnose(busy).headline.endswith("while other programs kept 1.5 of 2 cores busy.")
 
 
 def test_a_loader_that_gave_nothing_is_told_with_what_ended_the_cell() -> None:

@@ -92,9 +92,11 @@ def check(name: str, folder: Path) -> None:
     for row in (diagnosis.waits.consumer, *diagnosis.waits.workers):
         assert row is not None
         assert abs(sum(p.time_ns for p in row.parts) - row.wall_ns) <= 0.02 * row.wall_ns, text
-    assert diagnosis.findings, text
-    assert diagnosis.findings[0].resource == SINGLE[name].resource, text
-    assert diagnosis.findings[0].cause in SINGLE[name].causes, text
+    # Where other programs take the cores, that is no cause of the loader's.
+    own = [row for row in diagnosis.findings if row.cause != "cores_taken"]
+    assert own, text
+    assert own[0].resource == SINGLE[name].resource, text
+    assert own[0].cause in SINGLE[name].causes, text
 
 
 @pytest.mark.parametrize("name", SINGLE)

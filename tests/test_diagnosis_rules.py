@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -167,3 +168,77 @@ def test_without_the_sampler_blocked_fetches_are_found_and_the_reason_is_unknown
     assert diagnosis.findings[0].resource == "none"
     assert {"gil", "lock"} <= {row.rule for row in diagnosis.unknown}
     assert all("helper process could not be started" in row.reason for row in diagnosis.unknown)
+
+
+IN_LINE = {"cpu": 0.3, "run_queue": 0.7}
+
+
+def test_cores_that_other_programs_take_stand_behind_what_the_loader_does() -> None:
+    profile = builders.profile(2, states=IN_LINE, cpus=2, others_cores=1.5, batches=150)
+    first, second = diagnose(profile).findings[:2]
+    assert first.cause == "decode_cpu"
+    assert any("Other programs kept" in line for line in first.evidence)
+    assert (second.cause, second.resource) == ("cores_taken", "run_queue")
+    assert second.share > first.share
+    assert "of 2 cores" in second.title
+
+
+def test_cores_that_other_programs_take_come_first_where_little_else_is_left() -> None:
+    states = {"cpu": 0.08, "run_queue": 0.92}
+    profile = builders.profile(2, states=states, cpus=2, others_cores=1.9, batches=150)
+    assert diagnose(profile).findings[0].cause == "cores_taken"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"cpus": 2, "others_cores": 0.1},
+        {"cpus": 8, "quota": 2.0, "others_cores": 5.0},  # enough cores are free for the quota
+    ],
+)
+def test_other_programs_that_take_nothing_are_not_blamed(settings: dict[str, Any]) -> None:
+    profile = builders.profile(2, states=IN_LINE, batches=150, **settings)
+    assert "cores_taken" not in {row.cause for row in diagnose(profile).findings}
+
+
+def test_a_crowd_of_workers_is_not_charged_for_other_programs() -> None:
+    settings = SINGLE["too many workers"][0]
+    quiet = diagnose(build(settings, seed=3)).findings[0]
+    taken = diagnose(build({**settings, "others_cores": 2.0}, seed=3)).findings
+    shares = {row.cause: row.share for row in taken}
+    assert shares["too_many_workers"] == pytest.approx(quiet.share / 2, rel=0.2)
+    assert shares["cores_taken"] == pytest.approx(quiet.share / 2, rel=0.2)
+
+
+def test_workers_are_not_offered_where_carrying_a_batch_costs_more_than_making_it() -> None:
+    tiny = diagnose(builders.profile(0, fetch_ms=0.3, step_ms=0.05, batches=400)).findings[0]
+    assert tiny.cause == "decode_cpu"
+    assert "workers" not in tiny.toggles
+    assert "Workers would not help" in tiny.advice
+
+
+def test_a_loop_over_a_dataset_itself_is_not_told_to_use_workers() -> None:
+    profile = builders.profile(0, batches=150)
+    own = tuple(replace(row, library="datasets") for row in profile.loaders)
+    found = diagnose(builders.without(profile, loaders=own)).findings[0]
+    assert found.resource == "main_cpu"
+    assert "num_workers" not in found.advice
+    assert "workers" not in found.toggles
+
+
+def test_workers_without_work_need_more_shards_not_more_workers() -> None:
+    profile = builders.profile(4, states={"cpu": 0.1, "sleep": 0.9}, batches=160)
+    only = tuple(row for row in profile.fetches if row.worker == 0)
+    tasks = {(row.epoch, row.worker, row.task) for row in only}
+    kept = tuple(row for row in profile.batches if (row.epoch, row.worker, row.task) in tasks)
+    one = builders.without(profile, fetches=only, batches=kept)
+    found = diagnose(one).findings[0]
+    assert found.resource == "sleep"
+    assert "3 of the 4 workers got nothing to do" in found.advice
+
+
+def test_a_step_that_is_not_the_limit_is_not_called_the_limit() -> None:
+    rows = diagnose(builders.profile(0, fetch_ms=10, step_ms=6, batches=150)).findings
+    step = next(row for row in rows if row.cause == "not_loader_bound")
+    assert "limit" not in step.title
+    assert "keeps up" not in step.advice

@@ -12,7 +12,7 @@ from jupyter_ioscope.diagnosis import rules as rules_package
 from jupyter_ioscope.diagnosis.ceilings import ceilings_of
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.headline import detail, headline
-from jupyter_ioscope.diagnosis.ranking import ranked, separated, would_separate
+from jupyter_ioscope.diagnosis.ranking import margin, ranked, separated, would_separate
 from jupyter_ioscope.diagnosis.rules._rule import Rule
 from jupyter_ioscope.diagnosis.throughput import throughput_of
 from jupyter_ioscope.errors import NotMeasuredError
@@ -49,9 +49,7 @@ def judged(profile: Profile, rules: Sequence[Rule]) -> Diagnosis:
         findings=findings,
         separated=apart,
         would_separate=settle,
-        margin=findings[0].share - (findings[1].share if len(findings) > 1 else 0.0)
-        if findings
-        else 0.0,
+        margin=margin(findings),
         waits=waits,
         throughput=_try("throughput", lambda: throughput_of(facts), None, unknown)
         if profile.batches
@@ -73,8 +71,11 @@ def _apply(facts: Facts, rules: Sequence[Rule], unknown: list[Unknown]) -> list[
 
 
 def _ranked(facts: Facts, found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Findings above the noise; with none, a loop that hardly waited is bound by its step."""
+    """Findings above the noise; with none, a loop that hardly waited is bound by its step. Of a
+    loop that was over at once only its start can be judged."""
     findings = ranked(found)
+    if findings and facts.too_short:
+        return tuple(row for row in findings if row.resource == "start_up")
     if findings:
         return findings
     consumer = [row for row in found if row.cause == "not_loader_bound"]

@@ -25,6 +25,10 @@ class Gain(NamedTuple):
     low: float
     high: float
 
+    def times(self, part: float) -> Gain:
+        """The same for a part of the cause."""
+        return Gain(self.share * part, self.low * part, self.high * part)
+
     @staticmethod
     def of(share: float, error: float) -> Gain:
         half = Z95 * error
@@ -113,8 +117,8 @@ class Facts(LoopFacts):
         return self.gain(Without(off_cpu=mix), Without(off_cpu=error))
 
     def gain_queue(self) -> Gain:
-        """Gain of never waiting for a core. Counted in: hand-over off the CPU, which is what is
-        left of it when the threads that bring a batch across cannot run."""
+        """Gain of never waiting for a core, whoever was on it. Counted in: hand-over off the CPU,
+        which is what is left of it when the threads that bring a batch across cannot run."""
         self.need_states()
         off_ns = self._off_ns()
         mix = self.part_ns("run_queue") / off_ns if off_ns else 0.0

@@ -5,38 +5,57 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.ranking import OTHERS
 from jupyter_ioscope.model.diagnosis import Finding
-from jupyter_ioscope.units import percent, plus_minus, seconds
+from jupyter_ioscope.model.readings import STATES, ThreadReadings
+from jupyter_ioscope.units import percent, plus_minus, seconds, significant
 
 # Fewer batches than this do not show a steady loop.
 FEW_BATCHES = 8
+# What other programs cost is said in the first sentence from this part of the loop on.
+MUCH = 0.2
 
 
 def headline(facts: Facts, findings: Sequence[Finding]) -> str:
     """One sentence. It names the loop's waiting, the number everything else explains."""
     profile = facts.profile
     if not profile.loaders and not profile.epochs and not profile.batches:
-        return "No loader was iterated in this cell."
+        return "No DataLoader and no Hugging Face dataset was iterated in this cell."
     if not profile.batches:
         return "The loader gave no batch."
+    first = findings[0] if findings else None
+    if first and first.cause == "first_batch_setup" and facts.before_ns > facts.loop.wall_ns:
+        before, loop = seconds(facts.before_ns / 1e9), seconds(facts.loop_s)
+        return f"The loop took {loop}, but {before} passed before it began."
+    if facts.too_short:
+        return f"The loop took only {seconds(facts.loop_s)}: too short to say what limits it."
     count = len(profile.batches)
     if count < FEW_BATCHES:
         only = "one batch" if count == 1 else f"{count} batches"
-        if findings and findings[0].resource == "start_up":
-            spent = seconds(findings[0].cost_s)
+        if first and first.resource == "start_up":
+            spent = seconds(first.cost_s)
             return f"{only[0].upper()}{only[1:]} came; {spent} passed before the first was fetched."
         return f"Only {only} came: too few to say what limits the loop."
     waited = f"the loop waited for data {percent(facts.waits.wait_fraction)} of the time"
-    if findings and findings[0].cause == "not_loader_bound" and facts.waits.wait_fraction < 0.5:
+    if first and first.cause == "not_loader_bound" and facts.waits.wait_fraction < 0.5:
         return f"Nothing to fix here: your own step is the limit; {waited}."
-    return f"{waited[0].upper()}{waited[1:]}."
+    return f"{waited[0].upper()}{waited[1:]}{_meanwhile(facts, findings)}."
+
+
+def _meanwhile(facts: Facts, findings: Sequence[Finding]) -> str:
+    """Other programs, where they cost the loop much: all its times are longer for them."""
+    if not any(row.cause == OTHERS and row.share >= MUCH for row in findings):
+        return ""
+    taken = significant(facts.taken_cores, 2)
+    return f", while other programs kept {taken} of {facts.cores:g} cores busy"
 
 
 def detail(facts: Facts, findings: Sequence[Finding], apart: bool, advice: str) -> str:
     """What holds the loop back, with its evidence, and how far behind the next cause is."""
     if not facts.profile.batches:
-        ended = facts.profile.ended_by
-        return f"The cell ended with {ended}." if ended else ""
+        return " ".join(line for line in (_ended(facts), _without_a_loader(facts)) if line)
+    if not findings and facts.too_short:
+        return "Run it over more batches, or more often, to see where its time goes."
     if not findings:
         return "No single cause stands out: none would free 5 % of the loop's time."
     first = findings[0]
@@ -50,13 +69,46 @@ def detail(facts: Facts, findings: Sequence[Finding], apart: bool, advice: str) 
     return " ".join(lines)
 
 
+def _ended(facts: Facts) -> str:
+    ended = facts.profile.ended_by
+    return f"The cell ended with {ended}." if ended else ""
+
+
+def _without_a_loader(facts: Facts) -> str:
+    """What can be recorded, and what was seen of the threads meanwhile."""
+    profile = facts.profile
+    if profile.loaders or profile.epochs:
+        return ""
+    lines = ["Only loops over these are recorded batch by batch; a loop of your own is not."]
+    own = [row for row in profile.threads if row.pid == profile.pid and row.run_ns > 0]
+    if own and profile.wall_s > 0:
+        cores = sum(row.run_ns for row in own) / profile.wall_s / 1e9
+        used = f"{significant(cores, 2)} of {facts.cores:g} cores"
+        lines.append(f"{len(own)} threads of this process used {used}.")
+        lines.append(_gil_line(own))
+    return " ".join(line for line in lines if line)
+
+
+def _gil_line(rows: Sequence[ThreadReadings]) -> str:
+    """How many threads stood in line for the GIL at a time, where there were any to speak of."""
+    gil = STATES.index("gil")
+    beats = max(len(row.states) for row in rows)
+    mean = sum(row.states.count(gil) for row in rows) / beats if beats else 0.0
+    if mean < 0.5:
+        return ""
+    return (
+        f"On average {significant(mean, 2)} of them stood in line for the interpreter lock (GIL)."
+    )
+
+
 def _freed(row: Finding) -> str:
+    what = "cell" if row.cause == "first_batch_setup" else "loop"
     error = 100 * (row.high - row.low) / 2
     if error > 10:
         low, high = 100 * row.low, percent(row.high, 0)
-        return f"without it the loop would take {low:.0f} to {high} less time"
+        return f"without it the {what} would take {low:.0f} to {high} less time"
     number = plus_minus(100 * row.share, error, 1) if error >= 0.5 else f"{100 * row.share:.0f}"
-    return f"without it the loop would take {number} % less time"
+    return f"without it the {what} would take {number} % less time"
 
 
 def _next(first: Finding, second: Finding, apart: bool, advice: str) -> str:

@@ -16,6 +16,11 @@ from jupyter_ioscope.model.diagnosis import ThreadWaits, Waits
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.records import Batch, Fetch, LoaderInfo
 
+# The kernel counts a machine's CPU time in ticks of 10 ms: 20 of them tell about one part in ten.
+LEAST_CPU_NS = 200_000_000
+# Two beats of the sampler. A shorter loop costs nobody anything, and its parts are chance.
+LEAST_LOOP_NS = 50_000_000
+
 
 class LoopFacts:
     """Named numbers of one profile.
@@ -42,6 +47,17 @@ class LoopFacts:
     @property
     def loop_s(self) -> float:
         return self.loop.wall_ns / 1e9
+
+    @property
+    def too_short(self) -> bool:
+        """Whether the loop was over before anything could be seen of it."""
+        loop = loop_of(self.profile)
+        return loop is not None and 0 < loop.wall_ns < LEAST_LOOP_NS
+
+    @property
+    def before_ns(self) -> int:
+        """From the start of the profile to the first `iter()`."""
+        return max(0, self.loop.start_ns - self.profile.start_ns)
 
     @cached_property
     def loader(self) -> LoaderInfo:
@@ -106,6 +122,38 @@ class LoopFacts:
         return min(usable, quota) if quota else usable
 
     @cached_property
+    def taken_cores(self) -> float:
+        """Of `cores`, how many other programs kept busy, on average. Cores that only they may use
+        take nothing away, nor does work beside a quota that leaves enough cores free."""
+        others = self._cores_used("machine_busy_ns") - self._cores_used("tree_cpu_ns")
+        cost, machine = self.profile.cost, self.profile.machine
+        others -= (cost.sampler_cpu_s + cost.stacks_cpu_s) / max(1e-9, self.profile.wall_s)
+        elsewhere = max(0, machine.cpus - machine.cpus_usable)
+        left = machine.cpus_usable - max(0.0, others - elsewhere)
+        return min(self.cores, max(0.0, self.cores - left))
+
+    @cached_property
+    def own_part_of_line(self) -> float:
+        """Of the time in which threads stood in line for a core, the part spent behind threads of
+        this loop. Who stands in line stands behind whoever runs, so it is divided as running is.
+        1 where other programs were not measured.
+        """
+        try:
+            own, others = self._cores_used("tree_cpu_ns"), self.taken_cores
+        except NotMeasuredError:
+            return 1.0
+        return own / (own + others) if others > 0 else 1.0
+
+    def _cores_used(self, name: str) -> float:
+        """Mean growth of a series of CPU time."""
+        series = self.profile.series.get(name)
+        length_ns = series.time_ns[-1] - series.time_ns[0] if series and series.time_ns else 0
+        if series is None or length_ns < LEAST_CPU_NS:
+            reason = "the profile is too short" if series else self._no_sampler()
+            raise NotMeasuredError("how busy the cores were", reason)
+        return series.total() / length_ns
+
+    @cached_property
     def runnable(self) -> float:
         """Mean number of threads of the tree that ran or wanted to run."""
         if not self.profile.threads:
@@ -146,6 +194,14 @@ class LoopFacts:
         if self.alone:
             return (self.waits.consumer,) if self.waits.consumer else ()
         return self.waits.workers
+
+    @cached_property
+    def workers_without_work(self) -> int:
+        """Workers of the main loader that made no batch, though there were several for each."""
+        rows = [row for row in self.profile.fetches if row.worker >= 0 and row.samples]
+        busy = {row.worker for row in rows if self.is_main(row.loader)}
+        enough = len(self.batches) >= 3 * self.workers
+        return self.workers - len(busy) if busy and enough else 0
 
     def part_ns(self, part: str) -> int:
         """Time of a part over all fetching threads."""

@@ -10,30 +10,44 @@ from jupyter_ioscope.diagnosis.spread import Z95
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import seconds
 
+# The cause that is not the user's.
+OTHERS = "cores_taken"
+
 # Standing in line. What is waited for is counted twice: as the line and as the work at its head.
 # A line half as long as the work is the cause that a user can do something about: without it the
 # work would not be waited for.
 _LINES = ("gil", "lock", "run_queue")
 _LINE_AS_LONG = 0.5
 
+# Other programs may end by themselves, and the user's own cause stays: theirs comes first only
+# where it costs more than this many times as much.
+_OTHERS_FIRST = 4.0
+
 # A profile more than this many times as long is no advice that anybody follows.
 _LONGEST = 30.0
 
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Largest share first, noise left out. A line (GIL, lock, run queue) at least half as long as
+    """Largest cost first, noise left out. A line (GIL, lock, run queue) at least half as long as
     the first cause comes before it.
 
     Noise: a share below 5 % of the loop, or an interval that reaches 0.
     """
     kept = [row for row in findings if row.share >= NOISE_SHARE and 2 * row.share > row.high]
-    kept.sort(key=lambda row: (-row.share, row.cause))
+    kept.sort(key=lambda row: (-row.cost_s, -row.share, row.cause))
+    if len(kept) > 1 and kept[0].cause == OTHERS and not _far_ahead(kept[0], kept[1]):
+        kept[:2] = kept[1], kept[0]
     if kept and kept[0].resource not in (*_LINES, "consumer", "start_up"):
-        line = next((row for row in kept[1:] if row.resource in _LINES), None)
+        lines = (row for row in kept[1:] if row.resource in _LINES and row.cause != OTHERS)
+        line = next(lines, None)
         if line is not None and line.share >= _LINE_AS_LONG * kept[0].share:
             kept.remove(line)
             kept.insert(0, line)
     return tuple(kept)
+
+
+def _far_ahead(first: Finding, second: Finding) -> bool:
+    return first.cost_s > _OTHERS_FIRST * second.cost_s
 
 
 def error_of(row: Finding) -> float:
@@ -50,9 +64,26 @@ def separated(findings: Sequence[Finding]) -> bool:
     if len(findings) < 2:
         return True
     first, second = findings[0], findings[1]
-    if first.share < second.share:  # a line that was put first: the numbers alone do not say so
+    if first.cost_s < second.cost_s:  # a line that was put first: the numbers alone do not say so
         return False
-    return first.share - second.share > Z95 * (error_of(first) + error_of(second))
+    return first.cost_s - second.cost_s > Z95 * (_error_s(first) + _error_s(second))
+
+
+def margin(findings: Sequence[Finding]) -> float:
+    """How far the first cause is ahead of the second, in the unit of the first one's share."""
+    if not findings:
+        return 0.0
+    second_s = findings[1].cost_s if len(findings) > 1 else 0.0
+    return findings[0].share - second_s / _whole_s(findings[0])
+
+
+def _whole_s(row: Finding) -> float:
+    """The time that a finding's share is a part of, in seconds."""
+    return row.cost_s / row.share if row.cost_s > 0 and row.share > 0 else 1.0
+
+
+def _error_s(row: Finding) -> float:
+    return error_of(row) * _whole_s(row)
 
 
 def would_separate(findings: Sequence[Finding], wall_s: float) -> str:
@@ -60,6 +91,8 @@ def would_separate(findings: Sequence[Finding], wall_s: float) -> str:
     if separated(findings):
         return ""
     first, second = findings[0], findings[1]
+    if OTHERS in (first.cause, second.cause):
+        return "Profile again when other programs leave the cores alone."
     if "run_queue" in (first.resource, second.resource):
         return "Compare with fewer workers: one profile cannot say what the crowding wastes."
     if first.resource in _LINES:
@@ -67,9 +100,9 @@ def would_separate(findings: Sequence[Finding], wall_s: float) -> str:
             "What is done while others stand in line is part of the same cost: remove the line, "
             "then profile again."
         )
-    margin = abs(first.share - second.share)
-    error = error_of(first) + error_of(second)
-    factor = (Z95 * error / margin) ** 2 if margin > 0 else math.inf
+    ahead_s = abs(first.cost_s - second.cost_s)
+    error_s = _error_s(first) + _error_s(second)
+    factor = (Z95 * error_s / ahead_s) ** 2 if ahead_s > 0 else math.inf
     if factor <= _LONGEST:
         more_s = wall_s * max(0.2, factor - 1)
         return f"Profile for about {seconds(more_s, 1)} longer."

@@ -116,7 +116,8 @@ class Ceiling:
 @dataclass(frozen=True)
 class Finding:
     """One judgement. `share` is the part of the loop's wall time that removing the cause would
-    free (0-1), with a 95 % interval; `cost_s` is the same in seconds of this profile."""
+    free (0-1), with a 95 % interval; `cost_s` is the same in seconds of this profile. What passes
+    before the loop is a part of the time from the start of the profile to the end of the loop."""
 
     cause: str
     resource: str

@@ -40,7 +40,13 @@ def blocked(
 
 
 def overlap_advice(facts: Facts) -> str:
-    """More workers, for waits that can overlap."""
+    """More workers, for waits that can overlap; not where some have nothing to do already."""
+    idle = facts.workers_without_work
+    if idle:
+        return (
+            f"{idle} of the {facts.workers} workers got nothing to do: divide the data into at "
+            "least as many shards as there are workers. Then their waits overlap."
+        )
     return (
         f"Try {2 * max(1, facts.workers)} workers: their waits overlap, and a waiting worker "
         "needs no core."

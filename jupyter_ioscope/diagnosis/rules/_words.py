@@ -5,7 +5,7 @@ from __future__ import annotations
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.spread import together
 from jupyter_ioscope.errors import NotMeasuredError
-from jupyter_ioscope.units import percent, plus_minus, seconds
+from jupyter_ioscope.units import percent, plus_minus, seconds, significant
 
 NAMES = {
     "cpu": "on the CPU, getting items",
@@ -17,6 +17,8 @@ NAMES = {
     "gil": "waiting for the GIL",
     "lock": "waiting for a lock",
 }
+# Fewer cores than this are used by what a desktop or a container does anyway.
+FEW_CORES = 0.25
 JOINING = "return arrays or tensors from the dataset, and join them with one stack, not one by one"
 
 
@@ -113,4 +115,16 @@ def queue_line(facts: Facts) -> str:
     share = facts.busy_fraction("run_queue")
     if share < 0.15:
         return ""
-    return f"Another {percent(share)} of the busy time went into waiting for a core."
+    line = f"Another {percent(share)} of the busy time went into waiting for a core."
+    return f"{line} {taken_line(facts)}".strip()
+
+
+def taken_line(facts: Facts) -> str:
+    """What other programs used; empty where it is little or not known."""
+    try:
+        taken = facts.taken_cores
+    except NotMeasuredError:
+        return ""
+    if taken < FEW_CORES:
+        return ""
+    return f"Other programs kept {significant(taken, 2)} of {cores_text(facts)} busy meanwhile."

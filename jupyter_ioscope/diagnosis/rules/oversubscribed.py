@@ -14,7 +14,7 @@ CROWDED = 1.5
 
 def judge(facts: Facts) -> Finding | None:
     """Time that fetches and hand-over stood in line for a core, when workers or their threads made
-    the line.
+    the line; what they stood behind other programs is not in it.
 
     `share` is that time's part of the loop. Fewer workers do not give it all back: the cores stay
     as fast as they are. `low` is what remains if they were used without any loss.
@@ -25,7 +25,7 @@ def judge(facts: Facts) -> Finding | None:
     threads = facts.helper_threads_runnable > 0.3 * facts.runnable
     if crowd <= CROWDED or not (facts.workers > facts.cores or threads):
         return None
-    line = facts.gain_queue()
+    line = facts.gain_queue().times(facts.own_part_of_line)
     floor = max(0.0, 1.0 - facts.tree_cpu_ns / facts.cores / facts.loop.wall_ns)
     gain = Gain(line.share, min(line.share, floor), line.high)
     fitting = max(1, int(facts.cores))
@@ -41,6 +41,7 @@ def judge(facts: Facts) -> Finding | None:
             f"On average {significant(facts.runnable, 2)} threads wanted to run on "
             f"{_words.cores_text(facts)}.",
             _words.part_line(facts, "run_queue"),
+            _words.taken_line(facts),
         ),
         advice=(
             "Let each worker use one thread (torch.set_num_threads(1), OMP_NUM_THREADS=1 before "
