@@ -1,13 +1,13 @@
 """Per-batch records of the consumer and the workers.
 
 The consumer's records stay in memory. A worker appends its own to a private file, one fixed-size
-record a fetch: a write into the page cache costs about 1.5 µs, survives a killed worker, and unlike
-a memory map it cannot take the worker down when the disk is full.
+record a fetch, which survives a killed worker.
 """
 
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import resource
 import struct
@@ -34,7 +34,7 @@ _SIZE_ALWAYS = 8
 _SIZE_EVERY = 16
 _SIZE_APART = 100  # so many times as long as a look took, none follows: it costs 1 % at most
 _MAX_OBJECTS = 5_000
-_STILL_WANTED_EVERY = 32
+_CHUNK_BYTES = 1 << 16  # room for 800 records; a multiple of every page size in use
 
 
 class Usage(NamedTuple):
@@ -147,28 +147,26 @@ class SizeOfBatch:
 
 
 class WorkerLog:
-    """A worker's own record file. Never raises after it was opened: what is lost is counted."""
+    """A worker's own record file. Never raises after it was opened: what is lost is counted.
+
+    Records go into mapped pages, because a system call would let go of the GIL in the middle of
+    the worker's loop. The pages are written as zeros before they are mapped: so a full disk
+    gives an error here, where it can be handled, and never a bus error later.
+    """
 
     def __init__(self, folder: str, worker: int, loader: int, epoch: int, created_ns: int) -> None:
         self._fd = os.open(
             os.path.join(folder, f"worker-{os.getpid()}-{time.monotonic_ns()}.rec"),
-            os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC,
+            os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
             0o600,
         )
         self.lost = 0
-        self._written = 0
-        self._write(
-            _HEADER.pack(
-                _MAGIC,
-                os.getpid(),
-                threading.get_native_id(),
-                worker,
-                loader,
-                epoch,
-                created_ns,
-                time.monotonic_ns(),
-            )
-        )
+        self._map: mmap.mmap | None = None
+        self._size = self._end = 0
+        who = (os.getpid(), threading.get_native_id(), worker, loader, epoch)
+        header = _HEADER.pack(_MAGIC, *who, created_ns, time.monotonic_ns())
+        if self._room_for(len(header)):
+            self._write(header)
 
     def fetch(
         self,
@@ -180,12 +178,14 @@ class WorkerLog:
         samples: int,
         size: tuple[int, int],
     ) -> None:
-        collate_ns = end.time_ns - collate_start_ns if collate_start_ns else 0
+        """Append the record of a fetch between two readings; `size` is (objects, bytes)."""
+        if not self._room_for(_FETCH.size):
+            return
         self._write(
             _FETCH.pack(
                 start.time_ns,
                 end.time_ns,
-                collate_ns,
+                end.time_ns - collate_start_ns if collate_start_ns else 0,
                 end.cpu_ns - start.cpu_ns,
                 task,
                 resumed,
@@ -201,28 +201,50 @@ class WorkerLog:
         )
 
     def close(self) -> None:
-        # Padded to the record length so that a reader can step through the file.
-        self._write(_FOOTER.pack(_END, time.monotonic_ns(), self.lost).ljust(_FETCH.size, b"\0"))
+        """Note the worker's end. Padded to the record length, so that a reader can step."""
+        if self._room_for(_FETCH.size):
+            footer = _FOOTER.pack(_END, time.monotonic_ns(), self.lost)
+            self._write(footer.ljust(_FETCH.size, b"\0"))
         self._give_up()
+
+    def _room_for(self, size: int) -> bool:
+        """Whether `size` bytes fit, after growing the file if they must; counts what is lost."""
+        if self._end + size > self._size and self._fd >= 0:
+            try:
+                self._grow()
+            except (OSError, ValueError):
+                self.lost += 1
+                return False
+        return self._map is not None
+
+    def _grow(self) -> None:
+        if self._size and os.fstat(self._fd).st_nlink == 0:
+            self._give_up()  # the profile is over and its folder gone; the worker lives on
+            return
+        if os.pwrite(self._fd, bytes(_CHUNK_BYTES), self._size) != _CHUNK_BYTES:
+            raise OSError("the disk is full")
+        larger = mmap.mmap(self._fd, self._size + _CHUNK_BYTES)
+        if self._map is not None:
+            self._map.close()
+        self._map, self._size = larger, self._size + _CHUNK_BYTES
+
+    def _write(self, record: bytes) -> None:
+        """The first eight bytes come last: a reader takes a record that begins with zeros for
+        one that is not there yet."""
+        pages, start, end = self._map, self._end, self._end + len(record)
+        assert pages is not None
+        pages[start + 8 : end] = record[8:]
+        pages[start : start + 8] = record[:8]
+        self._end = end
 
     def _give_up(self) -> None:
         fd, self._fd = self._fd, -1
+        pages, self._map = self._map, None
+        if pages is not None:
+            pages.close()
         if fd >= 0:
             with contextlib.suppress(OSError):
                 os.close(fd)
-
-    def _write(self, record: bytes) -> None:
-        if self._fd < 0:
-            return
-        self._written += 1
-        try:
-            if self._written % _STILL_WANTED_EVERY == 0 and os.fstat(self._fd).st_nlink == 0:
-                self._give_up()  # the profile is over and its folder gone; the worker lives on
-                return
-            if os.write(self._fd, record) != len(record):
-                self.lost += 1
-        except OSError:
-            self.lost += 1
 
 
 class WorkerFile(NamedTuple):
@@ -247,6 +269,8 @@ def _parse(raw: bytes) -> WorkerFile | None:
     _, pid, tid, worker, loader, epoch, created_ns, entered_ns = _HEADER.unpack_from(raw)
     left_ns, lost, fetches = -1, 0, []
     for offset in range(_HEADER.size, len(raw) - _FETCH.size + 1, _FETCH.size):
+        if raw[offset : offset + 8] == bytes(8):
+            break  # room that was never used
         if raw[offset : offset + len(_END)] == _END:
             _, left_ns, lost = _FOOTER.unpack_from(raw, offset)
             continue
