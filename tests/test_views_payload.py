@@ -261,6 +261,9 @@ def test_cost_is_in_shares_of_one_core_largest_first() -> None:
         "Profiling itself used 5.0 % of one core: stack sampler 4.1 %, state sampler 0.9 %, "
         "records below 0.1 %."
     )
+    assert plain(cost_text(Cost(0.05), 0.02)) == (
+        "Profiling itself used CPU time: state sampler 50 ms."
+    )
     assert "not measured" in cost_text(Cost(), 10.0)
     assert "not measured" in cost_text(Cost(0.1), 0.0)
 

@@ -24,6 +24,7 @@ from jupyter_ioscope.views.words import clean, clean_lines
 
 __all__ = ["Size", "comparison_payload", "flames", "progress_payload", "report_payload"]
 
+_SHORT_S = 1.0
 _FINDINGS, _EVIDENCE, _TOGGLES, _GAPS, _COMPARISONS = 12, 8, 24, 16, 3
 
 _WEIGHTS = {"workers": 4, "consumer": 2}  # of the flame graphs, by Tree.key
@@ -149,6 +150,9 @@ def cost_text(cost: Cost, wall_s: float) -> str:
     named = sorted((item for item in used if item[1] > 0), key=lambda item: -item[1])
     if not named or wall_s <= 0:
         return "What profiling itself used was not measured."
+    if wall_s < _SHORT_S:  # shares of a moment say nothing: starting the helper is most of it
+        parts = ", ".join(f"{name} {seconds(value)}" for name, value in named)
+        return f"Profiling itself used CPU time: {parts}."
     total = percent(sum(value for _, value in named) / wall_s)
     parts = ", ".join(f"{name} {_small(value / wall_s)}" for name, value in named)
     return f"Profiling itself used {total} of one core: {parts}."
