@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import json
 import statistics
-import time
 from typing import Any
 
-from jupyter_client.manager import KernelManager
-
+from tests.bench.kernel import kernel, outputs_of
 from tests.bench.measure import print_result
 
 RUNS, QUICK_RUNS = 5, 2
-TIMEOUT_S = 120
 SETUP = """
-%load_ext ioscope
 from tests.bench.workloads import decode_bound
 loader = decode_bound(batches=20)
 """
@@ -31,17 +27,9 @@ print("ended", time.monotonic())
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    manager = KernelManager(kernel_name="python3")
-    manager.start_kernel()
-    client = manager.client()
-    try:
-        client.start_channels()
-        client.wait_for_ready(timeout=TIMEOUT_S)
+    with kernel() as client:
         outputs_of(client, SETUP)
         runs = [one_report(client) for _ in range(QUICK_RUNS if quick else RUNS)]
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=False)
     return {
         "report_s": statistics.median(run[0] for run in runs),
         "report_max_s": max(run[0] for run in runs),
@@ -60,19 +48,6 @@ def one_report(client: Any) -> tuple[float, int]:
     if not shown_s:
         raise RuntimeError("the profiled cell showed no report")
     return shown_s - ended_s, size
-
-
-def outputs_of(client: Any, code: str) -> list[tuple[str, dict[str, Any], float]]:
-    """Run a cell; its output messages with the time at which each arrived."""
-    received: list[tuple[str, dict[str, Any], float]] = []
-
-    def hook(message: dict[str, Any]) -> None:
-        received.append((message["msg_type"], message["content"], time.monotonic()))
-
-    reply = client.execute_interactive(code, timeout=TIMEOUT_S, output_hook=hook)
-    if reply["content"]["status"] != "ok":
-        raise RuntimeError("\n".join(reply["content"]["traceback"]))
-    return received
 
 
 if __name__ == "__main__":

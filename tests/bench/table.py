@@ -139,7 +139,7 @@ def signed_percent(fraction: float) -> str:
 
 SECTIONS = {
     "slowdown": ("Slow-down of the profiled cell, two workers", slowdown_rows),
-    "helpers": ("CPU of the helper processes, two workers", helper_rows),
+    "helpers": ("CPU of the helper processes, a kernel and two workers", helper_rows),
     "import_time": ("Import", import_rows),
     "report_time": ("Report", report_rows),
     "comparisons": ("Comparisons", comparison_rows),
