@@ -45,7 +45,7 @@ def judged(profile: Profile, rules: Sequence[Rule]) -> Diagnosis:
     no_ceilings: tuple[Ceiling, ...] = ()
     return Diagnosis(
         headline=_try("headline", lambda: headline(facts, findings), "", unknown),
-        detail=_try("detail", lambda: detail(facts, findings, apart, settle), "", unknown),
+        detail=_try("detail", lambda: detail(facts, findings, apart), "", unknown),
         findings=findings,
         separated=apart,
         would_separate=settle,

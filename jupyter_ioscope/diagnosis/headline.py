@@ -50,7 +50,7 @@ def _meanwhile(facts: Facts, findings: Sequence[Finding]) -> str:
     return f", while other programs kept {taken} of {facts.cores:g} cores busy"
 
 
-def detail(facts: Facts, findings: Sequence[Finding], apart: bool, advice: str) -> str:
+def detail(facts: Facts, findings: Sequence[Finding], apart: bool) -> str:
     """What holds the loop back, with its evidence, and how far behind the next cause is."""
     if not facts.profile.batches:
         return " ".join(line for line in (_ended(facts), _without_a_loader(facts)) if line)
@@ -65,7 +65,7 @@ def detail(facts: Facts, findings: Sequence[Finding], apart: bool, advice: str) 
     if first.where and not any(first.where in line for line in lines):
         lines += [line for line in first.evidence if first.where in line][:1]
     if len(findings) > 1:
-        lines.append(_next(first, findings[1], apart, advice))
+        lines.append(_next(first, findings[1], apart))
     return " ".join(lines)
 
 
@@ -111,9 +111,9 @@ def _freed(row: Finding) -> str:
     return f"without it the {what} would take {number} % less time"
 
 
-def _next(first: Finding, second: Finding, apart: bool, advice: str) -> str:
+def _next(first: Finding, second: Finding, apart: bool) -> str:
     title = second.title[0].lower() + second.title[1:]
     if not apart:
-        return f"It cannot be told apart from the next cause ({title}). {advice}".strip()
+        return f"It cannot be told apart from the next cause ({title})."
     far = "far behind" if second.share < 0.5 * first.share else "close behind"
     return f"Next cause, {far}: {title}."
