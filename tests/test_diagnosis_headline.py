@@ -52,6 +52,9 @@ def test_a_late_loop_is_told_how_late() -> None:
     assert 0.8 < diagnosis.findings[0].share < 1
     assert "without it the cell would take" in diagnosis.detail
     assert diagnosis.margin > 0
+    inside = diagnose(builders.profile(2, fetch_ms=4, start_ms=3000))
+    assert inside.findings[0].cause == diagnosis.findings[0].cause
+    assert "without it the loop would take" in inside.detail
 
 
 def test_a_loop_that_was_over_at_once_gets_no_verdict() -> None:

@@ -59,7 +59,7 @@ def detail(facts: Facts, findings: Sequence[Finding], apart: bool) -> str:
     if not findings:
         return "No single cause stands out: none would free 5 % of the loop's time."
     first = findings[0]
-    lines = [f"{first.title}: {_freed(first)}."]
+    lines = [f"{first.title}: {_freed(facts, first)}."]
     if first.cause != "not_loader_bound":
         lines += first.evidence[:1]
     if first.where and not any(first.where in line for line in lines):
@@ -84,7 +84,8 @@ def _without_a_loader(facts: Facts) -> str:
     if own and profile.wall_s > 0:
         cores = sum(row.run_ns for row in own) / profile.wall_s / 1e9
         used = f"{significant(cores, 2)} of {facts.cores:g} cores"
-        lines.append(f"{len(own)} threads of this process used {used}.")
+        many = "thread" if len(own) == 1 else "threads"
+        lines.append(f"{len(own)} {many} of this process used {used}.")
         lines.append(_gil_line(own))
     return " ".join(line for line in lines if line)
 
@@ -101,8 +102,9 @@ def _gil_line(rows: Sequence[ThreadReadings]) -> str:
     )
 
 
-def _freed(row: Finding) -> str:
-    what = "cell" if row.cause == "first_batch_setup" else "loop"
+def _freed(facts: Facts, row: Finding) -> str:
+    longer = row.cost_s > 1.01 * row.share * facts.loop_s  # a part of more than the loop
+    what = "cell" if longer else "loop"
     error = 100 * (row.high - row.low) / 2
     if error > 10:
         low, high = 100 * row.low, percent(row.high, 0)

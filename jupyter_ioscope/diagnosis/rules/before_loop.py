@@ -11,7 +11,7 @@ from jupyter_ioscope.units import seconds
 
 # Opening a dataset takes some tenths of a second; more, and a good part of the cell, is work.
 LEAST_SHARE = 0.3
-LEAST_S = 0.4
+LEAST_S = 0.3
 
 
 def judge(facts: Facts) -> Finding | None:
