@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from torch.utils.data import DataLoader
 
+from jupyter_ioscope.capture import cores
 from jupyter_ioscope.errors import InputError, TrialError
-from jupyter_ioscope.trials import cores
 from jupyter_ioscope.trials.compare import Progress, compare
 from tests.trial_loaders import Counting, Pictures, Sleeping, make_jpegs
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jupyter_ioscope.capture.cores import affinity_cores
 from jupyter_ioscope.model.comparison import Arm, Comparison, SameData, Trial
 from jupyter_ioscope.trials import statistics
-from jupyter_ioscope.trials.cores import affinity_cores
 from jupyter_ioscope.trials.pairs import Pairs
 from jupyter_ioscope.trials.spec import settings_of
 from jupyter_ioscope.units import percent, ratio_range, significant

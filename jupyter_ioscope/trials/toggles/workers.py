@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from jupyter_ioscope.capture.cores import usable_cores
 from jupyter_ioscope.trials.code import code_of
-from jupyter_ioscope.trials.cores import usable_cores
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggle import Toggle
 
