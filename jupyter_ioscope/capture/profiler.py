@@ -20,6 +20,7 @@ from jupyter_ioscope.capture.cells import CellMap
 from jupyter_ioscope.capture.loaders._loader import ImportWatcher, Loader, WorkerSettings
 from jupyter_ioscope.capture.machine import machine
 from jupyter_ioscope.capture.matching import matched
+from jupyter_ioscope.capture.observers._observer import Observed, Observers, Watched
 from jupyter_ioscope.capture.patching import Patches
 from jupyter_ioscope.capture.recorder import Recorder
 from jupyter_ioscope.capture.records import read_worker_files
@@ -74,6 +75,8 @@ class Profiler:
         self._patches = Patches()
         self._watchers: list[ImportWatcher] = []
         self._own_stacks: InProcessStacks | None = None
+        self._observers: Observers | None = None
+        self._observed = Observed()
         self._timer: threading.Timer | None = None
         self._halting = threading.Lock()
         self._halted = False
@@ -107,6 +110,7 @@ class Profiler:
         options = self.options
         self.recorder = recorder = Recorder(self._folder, options.batches, self._halt_soon)
         settings = self._watch(recorder)
+        self._observe(recorder, attach=settings.inprocess_stacks_hz == 0)
         self._install(recorder, settings)
         self.start_ns = time.monotonic_ns()
         if options.seconds is not None:
@@ -132,14 +136,20 @@ class Profiler:
             log.warning("ioscope: no sampler", exc_info=True)
             self._sampler = None
             self._gaps.append(Gap("thread states, counters, stacks", f"sampler: {error}"))
-            return WorkerSettings(self._folder)
+            return WorkerSettings(self._folder, stacks=options.stacks)
         own_hz = 0.0
         if options.stacks and rights.stacks == "in-process":
             own_hz = options.rate_hz
             path = os.path.join(self._folder, f"stacks-{os.getpid()}.json")
             self._own_stacks = InProcessStacks(path, own_hz)
             self._own_stacks.start()
-        return WorkerSettings(self._folder, rights.helper_pid, own_hz)
+        return WorkerSettings(self._folder, rights.helper_pid, own_hz, options.stacks)
+
+    def _observe(self, recorder: Recorder, attach: bool) -> None:
+        stacks = self.options.stacks
+        watched = Watched(self._folder, recorder, self.cells, self._tid, stacks, attach)
+        self._observers = Observers(watched)
+        self._observers.start()
 
     def _install(self, recorder: Recorder, settings: WorkerSettings) -> None:
         for loader in registry.plugins(loader_plugins, "LOADER", "ioscope.loaders"):
@@ -187,11 +197,13 @@ class Profiler:
             if self._own_stacks is not None:
                 self._own_stacks.stop()
             self._files = list(read_worker_files(self._folder))
+            pids = {item.info.pid: item.info.worker for item in self._files}
+            if recorder is not None:
+                pids = {**recorder.worker_pids, **pids}
+                self._tid = recorder.consumer_tid() or self._tid
+            if self._observers is not None:
+                self._observed = self._observers.stop(pids)
             if self._sampler is not None:
-                pids = {item.info.pid: item.info.worker for item in self._files}
-                if recorder is not None:
-                    pids = {**recorder.worker_pids, **pids}
-                    self._tid = recorder.consumer_tid() or self._tid
                 try:
                     self._sampled = self._sampler.stop(pids, self._tid, self.cells)
                 except Exception as error:
@@ -201,6 +213,8 @@ class Profiler:
             self._files = list(read_worker_files(self._folder))
 
     def _undo(self) -> None:
+        if self._observers is not None and not self._halted:
+            self._observers.stop({})
         for watcher in self._watchers:
             watcher.stop()
         self._patches.undo()
@@ -219,7 +233,7 @@ class Profiler:
         recorder = self.recorder
         if recorder is None:
             raise CaptureError("the profile was never started: call start() first")
-        sampled = self._sampled
+        sampled, observed = self._sampled, self._observed
         parts = matched(recorder, self._files, self._end_ns)
         profile = Profile(
             label=self.options.label,
@@ -242,7 +256,18 @@ class Profiler:
             threads=sampled.threads,
             series=MappingProxyType(dict(sampled.series)),
             stacks=sampled.stacks,
-            not_measured=(*self._gaps, *recorder.gaps, *sampled.gaps, *parts.gaps),
+            blocked=observed.blocked,
+            files=observed.files,
+            processes=sampled.processes,
+            gc_pauses=observed.gc_pauses,
+            transforms=observed.transforms,
+            not_measured=(
+                *self._gaps,
+                *recorder.gaps,
+                *sampled.gaps,
+                *observed.gaps,
+                *parts.gaps,
+            ),
         )
         return replace(
             profile,

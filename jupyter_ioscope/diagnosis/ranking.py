@@ -23,17 +23,22 @@ _LINE_AS_LONG = 0.5
 # where it costs more than this many times as much.
 _OTHERS_FIRST = 4.0
 
+# A cause that says more exactly what a general one is made of stands for it from this part on.
+_REFINED = 0.5
+
 # A profile more than this many times as long is no advice that anybody follows.
 _LONGEST = 30.0
 
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Largest cost first, noise left out. A line (GIL, lock, run queue) at least half as long as
+    """Largest cost first, noise left out, and a general cause left out where a more exact one
+    names at least half of it. A line (GIL, lock, run queue) at least half as long as
     the first cause comes before it.
 
     Noise: a share below 5 % of the loop, or an interval that reaches 0.
     """
     kept = [row for row in findings if row.share >= NOISE_SHARE and 2 * row.share > row.high]
+    kept = [row for row in kept if not _said_better(row, kept)]
     kept.sort(key=lambda row: (-row.cost_s, -row.share, row.cause))
     if len(kept) > 1 and kept[0].cause == OTHERS and not _far_ahead(kept[0], kept[1]):
         kept[:2] = kept[1], kept[0]
@@ -44,6 +49,15 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
             kept.remove(line)
             kept.insert(0, line)
     return tuple(kept)
+
+
+def _said_better(row: Finding, others: Iterable[Finding]) -> bool:
+    """Whether another finding names what at least half of this one's cost is made of."""
+    return any(
+        row.cause in other.refines and other.cost_s >= _REFINED * row.cost_s
+        for other in others
+        if other is not row
+    )
 
 
 def _far_ahead(first: Finding, second: Finding) -> bool:

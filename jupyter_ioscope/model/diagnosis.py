@@ -130,6 +130,7 @@ class Finding:
     advice: str
     toggles: tuple[str, ...] = ()
     where: str = ""  # function, file and line that the time was spent in, where known
+    refines: tuple[str, ...] = ()  # more general causes that this one says more exactly
 
 
 class Unknown(NamedTuple):

@@ -163,9 +163,14 @@ def _decode_numbers(kind: type, values: list[Any], where: str) -> tuple[Any, ...
 
 def _decode_columns(kind: Any, value: dict[str, Any], where: str) -> tuple[Any, ...]:
     hints = typing.get_type_hints(kind)
-    _expect(set(value) == set(kind._fields), where, f"the columns {', '.join(kind._fields)}")
+    known = set(kind._fields)
+    needed = known - set(kind._field_defaults)  # an older file lacks the newest columns
+    _expect(needed <= set(value) <= known, where, f"the columns {', '.join(kind._fields)}")
+    length = max((len(column) for column in value.values() if isinstance(column, list)), default=0)
     columns = [
         _decode_tuple((hints[name], Ellipsis), value[name], f"{where}.{name}")
+        if name in value
+        else (kind._field_defaults[name],) * length
         for name in kind._fields
     ]
     _expect(len({len(column) for column in columns}) <= 1, where, "columns of one length")

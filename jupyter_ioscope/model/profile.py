@@ -7,6 +7,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
+from jupyter_ioscope.model.observed import (
+    BlockedStacks,
+    FileUse,
+    GcPause,
+    ProcessUse,
+    Transform,
+)
 from jupyter_ioscope.model.readings import Series, Stacks, ThreadReadings
 from jupyter_ioscope.model.records import Batch, Epoch, Fetch, LoaderInfo, WorkerInfo
 
@@ -79,6 +86,11 @@ class Profile:
     threads: tuple[ThreadReadings, ...] = ()
     series: Mapping[str, Series] = field(default_factory=lambda: MappingProxyType({}))
     stacks: Stacks | None = None
+    blocked: BlockedStacks | None = None
+    files: tuple[FileUse, ...] = ()
+    processes: tuple[ProcessUse, ...] = ()
+    gc_pauses: tuple[GcPause, ...] = ()
+    transforms: tuple[Transform, ...] = ()
     cost: Cost = Cost()
     not_measured: tuple[Gap, ...] = ()
 

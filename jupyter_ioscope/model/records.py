@@ -32,6 +32,11 @@ class LoaderInfo:
     start_method: str | None = None
     samples_total: int | None = None
     workers_before_profile: bool = False
+    facts: tuple[tuple[str, str], ...] = ()  # what its dataset library tells: (key, value)
+
+    def fact(self, key: str) -> str:
+        """The value of a fact; "" where the dataset's library does not tell it."""
+        return next((value for name, value in self.facts if name == key), "")
 
 
 class Epoch(NamedTuple):
@@ -97,6 +102,7 @@ class Fetch(NamedTuple):
     read_blocks: int  # ru_inblock, 512-byte blocks read from a device
     tensors: int  # objects in the collated batch that travel on their own
     batch_bytes: int
+    digest: int = 0  # checksum of the batch's first values; 0 where none was made
 
     @property
     def fetch_ns(self) -> int:

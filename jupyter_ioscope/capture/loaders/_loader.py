@@ -26,6 +26,7 @@ class WorkerSettings:
     session_dir: str
     helper_pid: int = 0  # allowed to attach, where Yama asks for that
     inprocess_stacks_hz: float = 0.0  # > 0: nobody may attach, the worker samples itself
+    stacks: bool = True  # False under --no-stacks: no observer may take any either
 
 
 class Loader(Protocol):

@@ -48,6 +48,8 @@ class RecordedWorkerLoop:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         from torch.utils.data._utils import fetch
 
+        from jupyter_ioscope.capture.observers._observer import InWorker, start_in_worker
+
         bound = inspect.signature(original).bind(*args, **keywords)
         worker = int(bound.arguments["worker_id"])
         settings = self.settings
@@ -61,6 +63,7 @@ class RecordedWorkerLoop:
         for name, subclass in watched_fetchers(fetch, lambda: True).items():
             patches.set(fetch, name, subclass)
         _let_be_seen(settings, stack)
+        start_in_worker(InWorker(settings.session_dir, worker, settings.stacks), stack)
         return bound.args, bound.kwargs
 
 

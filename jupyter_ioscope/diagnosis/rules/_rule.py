@@ -31,6 +31,7 @@ def finding(
     advice: str,
     toggles: tuple[str, ...] = (),
     where: str = "",
+    refines: tuple[str, ...] = (),
 ) -> Finding:
     """A finding whose cost follows from its share of the loop."""
     return Finding(
@@ -45,4 +46,5 @@ def finding(
         advice=advice,
         toggles=toggles,
         where=where,
+        refines=refines,
     )

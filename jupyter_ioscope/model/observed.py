@@ -1,0 +1,119 @@
+"""What was noticed beside batches and readings: files, transforms, pauses, blocked stacks.
+
+All `*_ns` times are CLOCK_MONOTONIC nanoseconds. `worker` is -1 for the consumer's process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from jupyter_ioscope.model.readings import Frame
+
+# When something happened, as its thread saw it.
+#   setup   before the first iter(), or inside it
+#   fetch   inside a fetch (of a worker, or of the consumer where there are no workers)
+#   step    the consumer had a batch
+#   other   none of these: threads beside the loop, workers between fetches
+PHASES = ("setup", "fetch", "step", "other")
+
+
+class FileUse(NamedTuple):
+    """How one process opened one file (Python opens only: an audit hook sees no C library's).
+
+    `mode` is "r", "w" (any form of writing) or "rw"; `size_bytes` is -1 where the file is gone.
+    `filesystem` is the kernel's name of it ("ext4", "nfs4", "fuse.sshfs"), "" where unknown.
+    """
+
+    path: str
+    pid: int
+    worker: int
+    phase: str
+    mode: str
+    opens: int
+    size_bytes: int
+    filesystem: str
+
+
+class ProcessUse(NamedTuple):
+    """Counters of one process between its first and its last reading; -1 where not readable.
+
+    `read_calls` and `read_bytes` count system calls (page cache included), `device_read_bytes` what
+    came from a device; memory is the private part (USS) at both ends.
+    """
+
+    pid: int
+    worker: int
+    first_ns: int
+    last_ns: int
+    read_calls: int
+    read_bytes: int
+    device_read_bytes: int
+    write_calls: int
+    write_bytes: int
+    device_write_bytes: int
+    first_private_bytes: int
+    last_private_bytes: int
+    peak_open_files: int
+    open_files_limit: int
+
+
+class GcPause(NamedTuple):
+    """One run of the garbage collector. Only those of at least 1 ms are kept."""
+
+    pid: int
+    worker: int
+    start_ns: int
+    end_ns: int
+    generation: int
+    collected: int
+
+
+class Transform(NamedTuple):
+    """One `map`, `filter` or similar call of a dataset library while the profile ran.
+
+    `function` is its qualified name; `cached` says that the result came from the cache, and
+    `why_missed` why it did not, "" where it did or nobody knows.
+    """
+
+    library: str
+    kind: str
+    function: str
+    rows: int  # -1 where unknown
+    batched: bool
+    batch_size: int  # -1 where it does not apply
+    num_proc: int
+    start_ns: int
+    end_ns: int
+    cpu_ns: int
+    cached: bool
+    why_missed: str
+    columns: tuple[str, ...]
+
+
+class BlockedStack(NamedTuple):
+    """One stack that a thread was blocked in, with the instants at which it was seen there.
+
+    `state` is an index into `readings.STATES`; `frames` are indices into `BlockedStacks.frames`,
+    outermost first; `seen_ns` are the instants.
+    """
+
+    role: str
+    worker: int
+    pid: int
+    state: int
+    frames: tuple[int, ...]
+    seen_ns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BlockedStacks:
+    """Stacks of threads at instants at which they were blocked, with the state they were in.
+
+    Taken by a thread inside each process, `rate_hz` times a second; instants at which a thread ran
+    are left out, because such a thread is seen mostly where it lets go of the interpreter lock.
+    """
+
+    rate_hz: float
+    frames: tuple[Frame, ...]
+    stacks: tuple[BlockedStack, ...]
