@@ -41,6 +41,12 @@ def test_undecided_says_what_could_have_been_seen() -> None:
     assert headline(changed(value, smallest_visible=math.inf)) == "Undecided"
 
 
+def test_different_data_is_the_headline_not_what_could_have_been_seen():
+    value = builders.comparison(1.6, verdict="undecided")
+    different = dataclasses.replace(value.same_data, verdict="different")
+    assert "different data" in headline(changed(value, same_data=different))
+
+
 def test_a_ratio_never_stands_without_its_interval() -> None:
     value = changed(builders.comparison(2.41), ratio_low=2.28, ratio_high=2.55)
     assert "95 % sure: × 2.28 to 2.55" in text(value)

@@ -52,6 +52,8 @@ def headline(comparison: Comparison) -> str:
         return f"{significant(1 / ratio)} × slower"
     if comparison.verdict == "same":
         return f"The same within {percent(_half_width(comparison))}"
+    if comparison.same_data.verdict == "different":
+        return "No winner: the arms delivered different data"
     if not 0 < comparison.smallest_visible < math.inf:
         return "Undecided"
     return f"Undecided: could have seen {percent(comparison.smallest_visible)}"
