@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from jupyter_ioscope.model.records import Fetch, WorkerInfo
 
 # Start, end, collate, CPU, task, resume count, samples, four rusage deltas, read blocks,
-# tensors, bytes.
-_FETCH = struct.Struct("<qqqqiiiiiiiqiq")
+# tensors, bytes, digest.
+_FETCH = struct.Struct("<qqqqiiiiiiiqiqq")
 _HEADER = struct.Struct("<8siiiiiqq")
 _FOOTER = struct.Struct("<8sqq")
 _MAGIC = b"iosc-rec"
@@ -177,6 +177,7 @@ class WorkerLog:
         resumed: int,
         samples: int,
         size: tuple[int, int],
+        digest: int = 0,
     ) -> None:
         """Append the record of a fetch between two readings; `size` is (objects, bytes)."""
         if not self._room_for(_FETCH.size):
@@ -197,6 +198,7 @@ class WorkerLog:
                 end.read_blocks - start.read_blocks,
                 size[0],
                 size[1],
+                digest,
             )
         )
 
@@ -297,6 +299,7 @@ def _fetch(
         read,
         tensors,
         size,
+        digest,
     ) = row
     return resumed, Fetch(
         worker=worker,
@@ -316,4 +319,5 @@ def _fetch(
         read_blocks=read,
         tensors=tensors,
         batch_bytes=size,
+        digest=digest,
     )

@@ -8,6 +8,7 @@ import os
 import time
 from typing import Any
 
+from jupyter_ioscope.capture.batch_digest import DigestOfBatch
 from jupyter_ioscope.capture.loaders._loader import WorkerSettings
 from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, watched_fetchers
 from jupyter_ioscope.capture.patching import Patches
@@ -100,6 +101,7 @@ class _Tasks:
         self._task = -1
         self._samples = -1
         self._size_of = SizeOfBatch()
+        self._digest_of = DigestOfBatch()
 
     def task_came(self, message: Any) -> None:
         if isinstance(message, tuple) and len(message) == 2:
@@ -107,6 +109,7 @@ class _Tasks:
             self._samples = len(index) if isinstance(index, (list, tuple)) else 1
         elif message is not None:
             self._resumed += 1  # a persistent worker begins a new epoch
+            self._digest_of.restart()
 
     def batch_goes(self, data: Any) -> None:
         taken = MARKS.take()
@@ -118,10 +121,13 @@ class _Tasks:
         if kind == "_IterableDatasetStopIteration":
             return
         size = (0, 0) if kind == "ExceptionWrapper" else self._size_of(data)
-        samples = self._samples
+        samples, digest = self._samples, 0
         if self._iterable:  # the last batch of a stream can be short
             samples = min(samples, samples_in(data, samples))
-        self._log.fetch(start, end, collate_start_ns, self._task, self._resumed, samples, size)
+            digest = self._digest_of(data)
+        self._log.fetch(
+            start, end, collate_start_ns, self._task, self._resumed, samples, size, digest
+        )
 
 
 def samples_in(data: Any, expected: int) -> int:
