@@ -8,9 +8,25 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 
 from jupyter_ioscope.capture.cores import affinity_cores, quota_cores
+from jupyter_ioscope.capture.machine_limits import (
+    memory_limit_bytes,
+    native_threads,
+    open_files_limit,
+    parents_cores,
+    shm_bytes,
+)
 from jupyter_ioscope.model.profile import Machine
 
-_PACKAGES = ("torch", "datasets", "numpy", "pyarrow", "pillow", "ipykernel")
+_PACKAGES = (
+    "torch",
+    "datasets",
+    "numpy",
+    "pyarrow",
+    "pillow",
+    "ipykernel",
+    "tokenizers",
+    "transformers",
+)
 
 
 def memory_bytes() -> int:
@@ -41,6 +57,11 @@ def machine(gpus: tuple[str, ...] = ()) -> Machine:
         cpu_quota=quota_cores(),
         memory_bytes=memory_bytes(),
         gpus=gpus,
+        cpus_of_parent=parents_cores(),
+        memory_limit_bytes=memory_limit_bytes(),
+        shm_bytes=shm_bytes(),
+        open_files_limit=open_files_limit(),
+        native_threads=native_threads(),
     )
 
 

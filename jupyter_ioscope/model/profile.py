@@ -34,7 +34,12 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Machine:
-    """Where the profile was recorded. `cpus_usable` honours affinity; `cpu_quota` is in cores."""
+    """Where the profile was recorded. `cpus_usable` honours affinity; `cpu_quota` is in cores.
+
+    Of the fields from `cpus_of_parent` on, 0 means unknown or none. `cpus_of_parent` is the
+    affinity of the process that started this one; `native_threads` are the settings that say how
+    many threads libraries use: environment variables that are set, and what torch was told.
+    """
 
     system: str
     python: str
@@ -45,6 +50,11 @@ class Machine:
     cpu_quota: float | None
     memory_bytes: int
     gpus: tuple[str, ...] = ()
+    cpus_of_parent: int = 0
+    memory_limit_bytes: int = 0  # of the cgroup
+    shm_bytes: int = 0  # size of /dev/shm
+    open_files_limit: int = 0
+    native_threads: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
