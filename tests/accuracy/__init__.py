@@ -1,0 +1,1 @@
+"""How often the diagnosis is right, on real loaders whose trouble is known: `make accuracy`."""

@@ -1,0 +1,130 @@
+"""What the corpus consists of: an entry is one loader in one variant, with what is known of it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jupyter_ioscope.errors import InputError
+
+HEALTHY = "not_loader_bound"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One loader to profile.
+
+    `source` is the path of a file with `make_loader()`, or `module:name:severity` of a loader of
+    this package. `causes` are the labels any of which is right; a healthy loader has the one label
+    `not_loader_bound`. `advice` holds lower-case words one of which good advice contains, empty
+    where nobody says. `shares` are known parts of the loop by cause, for mixed causes.
+    """
+
+    name: str
+    group: str  # "single", "healthy", "mixed", "case slow", "case fixed"
+    source: str
+    causes: tuple[str, ...]
+    severity: str = ""
+    advice: tuple[str, ...] = ()
+    shares: tuple[tuple[str, float], ...] = ()
+    fresh: bool = False  # the loader is made anew for every epoch
+
+    @property
+    def healthy(self) -> bool:
+        return self.causes == (HEALTHY,)
+
+    @property
+    def file_name(self) -> str:
+        return self.name.replace("/", "~").replace(" ", "_")
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Entry:
+        """The entry of a result file.
+
+        Raises:
+            InputError: the content is no entry.
+        """
+        try:
+            return cls(
+                **{
+                    **content,
+                    "causes": tuple(content["causes"]),
+                    "advice": tuple(content["advice"]),
+                    "shares": tuple((name, share) for name, share in content["shares"]),
+                }
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"no entry of the corpus: {error}") from error
+
+
+def external(folder: Path, fresh: bool = False) -> Iterator[Entry]:
+    """The cases in the folders below `folder`: `slow.py` with its labels, `fixed.py` as healthy.
+
+    Raises:
+        InputError: there is no such folder, or a case without a label.
+    """
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {str(folder)!r} with cases")
+    labels = _json(folder / "labels.json") or {}
+    for case in sorted(path.parent for path in folder.glob("*/slow.py")):
+        causes = _labels(case, labels)
+        words = _changed_names(case)
+        again = "@fresh" if fresh else ""
+        slow = str(case / "slow.py")
+        yield Entry(f"{case.name}/slow{again}", "case slow", slow, causes, "", words, (), fresh)
+        fixed = case / "fixed.py"
+        if fixed.is_file():
+            name = f"{case.name}/fixed{again}"
+            yield Entry(name, "case fixed", str(fixed), (HEALTHY,), "", (), (), fresh)
+
+
+def _labels(case: Path, labels: dict[str, Any]) -> tuple[str, ...]:
+    """From a `labels.json` beside the cases (by folder name or its number), or inside the case."""
+    for key in (case.name, case.name.partition("-")[0]):
+        if key in labels:
+            return tuple(labels[key])
+    own = _json(case / "labels.json")
+    if own:
+        return tuple(own["labels"] if isinstance(own, dict) else own)
+    about = _json(case / "case.json") or {}
+    if "cause" in about:
+        return (str(about["cause"]),)
+    raise InputError(f"nothing says what is wrong with {case.name}: no labels.json names it")
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+
+
+def _changed_names(case: Path) -> tuple[str, ...]:
+    """Names of other people's (attributes, keyword arguments, imports) that the fix uses and the
+    slow variant does not: advice that contains one of them names the change."""
+    slow, fixed = case / "slow.py", case / "fixed.py"
+    if not fixed.is_file():
+        return ()
+    return tuple(sorted(_names(fixed) - _names(slow)))
+
+
+def _names(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute):
+            names.add(node.attr.lower())
+        elif isinstance(node, ast.keyword) and node.arg:
+            names.add(node.arg.lower())
+            if isinstance(node.value, ast.Constant):
+                names.add(f"{node.arg}={node.value.value!s}".lower())
+        elif isinstance(node, ast.ImportFrom):
+            names |= {alias.name.lower() for alias in node.names}
+    return {name for name in names if len(name) > 3}
