@@ -42,7 +42,8 @@ def _parser() -> argparse.ArgumentParser:
     record.add_argument("--save", metavar="PATH", help="default: SCRIPT.ioscope.json, here")
     record.add_argument("--seconds", type=float, metavar="S", help="stop recording after S seconds")
     record.add_argument("--batches", type=int, metavar="N", help="stop recording after N batches")
-    record.add_argument("--rate", type=float, default=25.0, metavar="HZ", help="thread states per second (default 25); stacks half as often")
+    text = "thread states and stacks per second (default 25)"
+    record.add_argument("--rate", type=float, default=25.0, metavar="HZ", help=text)
     record.add_argument("--no-stacks", action="store_true", help="no flame graph, lower cost")
     record.add_argument("--label", metavar="TEXT", help="a name for the report")
     record.add_argument("--json", action="store_true", help="print the diagnosis as JSON")

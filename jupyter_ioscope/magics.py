@@ -64,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
         type=float,
         default=25.0,
         metavar="HZ",
-        help="thread states per second, 1 to 200 (default 25); stacks half as often",
+        help="thread states and stacks per second, 1 to 200 (default 25)",
     )
     made.add_argument("--no-stacks", action="store_true", help="no flame graph, lower cost")
     made.add_argument("--save", metavar="PATH", help="also write the profile to PATH")

@@ -25,13 +25,15 @@ class RawFrame(NamedTuple):
 
 
 class RawStack(NamedTuple):
-    """`samples` of one thread with equal frames, outermost first. `tid` is 0 where unknown."""
+    """`samples` of one thread with equal frames, outermost first. `tid` is 0 where unknown. Each
+    stands for `weight` periods of the quick pace, see `two_pace`."""
 
     pid: int
     tid: int
     thread: str
     frames: tuple[RawFrame, ...]
     samples: int
+    weight: int = 1
 
 
 def find_py_spy() -> str | None:
@@ -47,7 +49,7 @@ class PySpy:
 
     def __init__(self, executable: str, pid: int, path: str, rate_hz: float) -> None:
         self.path = path
-        self.heard = False
+        self.heard = self._asked = False
         self._process = subprocess.Popen(
             [
                 *(executable, "record", "--pid", str(pid), "--subprocesses", "--threads"),
@@ -82,11 +84,17 @@ class PySpy:
         self._drain()
         return self._process.poll() is None
 
+    def ask_to_stop(self) -> None:
+        """Let it write its file and end, without waiting for that. Harmless when repeated."""
+        if not self._asked and self._process.poll() is None:
+            # Only SIGINT makes it write what it has; SIGTERM loses everything. A second one would
+            # end it in the middle of writing.
+            self._process.send_signal(signal.SIGINT)
+        self._asked = True
+
     def stop(self) -> str:
         """End it; "" if it wrote its file, else the reason why there is none."""
-        if self._process.poll() is None:
-            # Only SIGINT makes it write what it has; SIGTERM loses everything.
-            self._process.send_signal(signal.SIGINT)
+        self.ask_to_stop()
         deadline_s = time.monotonic() + _STOP_S
         while self.running():
             if time.monotonic() > deadline_s:

@@ -132,9 +132,9 @@ class Sampler:
             log.warning("the helper's answer could not be read", exc_info=True)
             return _failed(f"the helper's answer could not be read: {error}", None)
         finally:
-            if packed.get("stack_file"):
+            for path, _ in packed.get("stack_files", ()):
                 with contextlib.suppress(OSError):
-                    os.unlink(packed["stack_file"])
+                    os.unlink(path)
 
     def _stop_helper(self) -> dict[str, Any]:
         try:
@@ -182,16 +182,18 @@ class Sampler:
     ) -> tuple[list[RawStack], str, str]:
         """(stacks, source, reason why py-spy gave none)."""
         reason = str(packed["no_stacks"])
-        if packed["stack_file"] and not reason:
+        raw: list[RawStack] = []
+        for path, weight in () if reason else packed["stack_files"]:
             try:
-                text = Path(packed["stack_file"]).read_text(encoding="utf-8", errors="replace")
+                text = Path(path).read_text(encoding="utf-8", errors="replace")
             except OSError as error:
                 reason = f"py-spy's file could not be read: {error}"
             else:
-                raw = list(parse_raw(text))
-                if raw:
-                    return raw, "py-spy", ""
-                reason = "py-spy took no sample"
+                raw += [stack._replace(weight=int(weight)) for stack in parse_raw(text)]
+        if raw:
+            return raw, "py-spy", ""
+        if packed["stack_files"] and not reason:
+            reason = "py-spy took no sample"
         return stacks.read_in_process(request.session_dir), "in-process", reason
 
     def _inside(

@@ -17,9 +17,10 @@ from jupyter_ioscope.capture import probes, rights
 from jupyter_ioscope.capture.gauges import NO_PROC, Gauges
 from jupyter_ioscope.capture.harvest import pack_series, pack_threads
 from jupyter_ioscope.capture.probes._probe import Probe
-from jupyter_ioscope.capture.pyspy import PySpy, find_py_spy
+from jupyter_ioscope.capture.pyspy import find_py_spy
 from jupyter_ioscope.capture.request import SamplerRequest
 from jupyter_ioscope.capture.tree import Tree
+from jupyter_ioscope.capture.two_pace import TwoPace
 from jupyter_ioscope.capture.watch import Watch
 from jupyter_ioscope.model.profile import Gap
 
@@ -44,7 +45,7 @@ class Session:
         self._watch: Watch | None = None
         self._start_watching()
         self.rights = self._find_rights()
-        self._pyspy: PySpy | None = None
+        self._pyspy: TwoPace | None = None
         self._children_cpu_s = _children_cpu_s()
         self._start_pyspy()
         self._gauges: Gauges | None = None
@@ -92,9 +93,9 @@ class Session:
         elif executable is None:
             self._no_stacks = "py-spy is not installed: pip install py-spy"
         else:
-            path = os.path.join(self._request.session_dir, f"py-spy-{time.monotonic_ns()}.raw")
+            folder, rate_hz = self._request.session_dir, self._request.stack_rate_hz
             try:
-                self._pyspy = PySpy(executable, self.pid, path, self._request.stack_rate_hz)
+                self._pyspy = TwoPace(executable, self.pid, folder, rate_hz)
             except OSError as error:
                 self._no_stacks = f"py-spy could not be started: {error}"
 
@@ -130,6 +131,8 @@ class Session:
             self._count_due_s = now_s + _COUNT_S
             if self._watch is not None:
                 self._watch.count()
+            if self._pyspy is not None:
+                self._pyspy.tick()
             self._read_gauges()
 
     def _sample(self, now_s: float) -> None:
@@ -176,7 +179,7 @@ class Session:
             "series": [pack_series(item) for item in self._gauges.series() if len(item.values)],
             "gaps": [*self.gaps, *self._gauges.gaps()],
             "gpus": self._gauges.gpus(),
-            "stack_file": self._pyspy.path if self._pyspy is not None else None,
+            "stack_files": self._pyspy.files if self._pyspy is not None else [],
             "no_stacks": self._no_stacks,
             "attach": self.rights.attach,
         }

@@ -167,6 +167,7 @@ def build(
         without: processes to leave out.
     """
     frames: dict[Frame, int] = {}
+    counted = squared = 0
     merged: dict[tuple[str, int, int, str, tuple[int, ...]], int] = {}
     for stack in raw:
         if stack.pid in without or cutting.serves_notebook(stack.thread):
@@ -177,11 +178,14 @@ def build(
             continue
         indices = tuple(frames.setdefault(_named(f, cells), len(frames)) for f in kept)
         key = (role, workers.get(stack.pid, -1), stack.pid, stack.thread, indices)
-        merged[key] = merged.get(key, 0) + stack.samples
+        merged[key] = merged.get(key, 0) + stack.samples * stack.weight
+        counted += stack.samples * stack.weight
+        squared += stack.samples * stack.weight**2
     stacks = tuple(
         Stack(*key, count) for key, count in sorted(merged.items(), key=lambda item: -item[1])
     )
-    return Stacks(source, rate_hz, True, tuple(frames), stacks)
+    certain = counted / squared if squared else 1.0
+    return Stacks(source, rate_hz, True, tuple(frames), stacks, certain)
 
 
 def _role(stack: RawStack, pid: int, consumer_tid: int, workers: Mapping[int, int]) -> str:

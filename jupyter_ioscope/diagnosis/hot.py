@@ -71,7 +71,7 @@ def hottest(stacks: Stacks, role: str) -> Hot | None:
         best[1],
         max(lines[best], key=lambda line: lines[best][line]),
         fraction,
-        math.sqrt(fraction * (1 - fraction) / total),
+        math.sqrt(fraction * (1 - fraction) / (total * stacks.certainty)),
         _commonest(under[best], counts[best]),
     )
 

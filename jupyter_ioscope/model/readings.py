@@ -115,7 +115,9 @@ class Stacks:
     """All stack samples of a profile. `source` is "py-spy" or "in-process".
 
     `rate_hz` is the rate per thread that was asked for; `blocked_too` says whether threads
-    that were not running were sampled as well.
+    that were not running were sampled as well. Of a long profile later samples were taken less
+    often and count for more: `certainty` times the counts is the number of equal samples that
+    would say as much (Kish's effective sample size, over the sum of the weights).
     """
 
     source: str
@@ -123,6 +125,8 @@ class Stacks:
     blocked_too: bool
     frames: tuple[Frame, ...]
     stacks: tuple[Stack, ...]
+    certainty: float = 1.0
 
     def samples(self) -> int:
+        """Counts of all stacks, in periods of `rate_hz`."""
         return sum(stack.count for stack in self.stacks)
