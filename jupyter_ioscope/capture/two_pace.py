@@ -50,7 +50,10 @@ class TwoPace:
     def tick(self) -> None:
         """Change the pace when it is time. The quick one goes on until the slow one has attached,
         and for ever where that fails."""
-        if self._asked or not self._slow_hz or time.monotonic() < self._slower_at_s:
+        if self._asked:
+            self._quick.running()  # reaps it once it has ended
+            return
+        if not self._slow_hz or time.monotonic() < self._slower_at_s:
             return
         if self._slow is None:
             try:

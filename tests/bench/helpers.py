@@ -15,6 +15,7 @@ from typing import Any
 from torch.utils.data import DataLoader
 
 import jupyter_ioscope as ioscope
+from jupyter_ioscope.capture.two_pace import QUICK_S
 from tests.bench.kernel import kernel, outputs_of
 from tests.bench.measure import print_result
 from tests.bench.workloads import decode_bound
@@ -42,20 +43,22 @@ def here(seconds: float) -> str:
     with ioscope.profile():  # starts the helper, which is kept
         next(iter(loader))
     with ioscope.profile() as recording:
-        before, started = helper_cpu_s(), time.monotonic()
-        batches = load_for(loader, seconds)
-        after, wall_s = helper_cpu_s(), time.monotonic() - started
-    used = {kind: (after[kind] - before[kind]) / wall_s for kind in after}
+        start, started_s = helper_cpu_s(), time.monotonic()
+        load_for(loader, QUICK_S + 1.0)
+        middle, middle_s = helper_cpu_s(), time.monotonic()
+        load_for(loader, seconds)
+        after, ended_s = helper_cpu_s(), time.monotonic()
     cost, recorded_s = recording.cost, recording.profile.wall_s
     return json.dumps(
         {
-            "sampler_cores": used["sampler"],
-            "py_spy_cores": used["py-spy"],
+            "sampler_cores": (after["sampler"] - start["sampler"]) / (ended_s - started_s),
+            "py_spy_first_cores": (middle["py-spy"] - start["py-spy"]) / (middle_s - started_s),
+            "py_spy_cores": (after["py-spy"] - middle["py-spy"]) / (ended_s - middle_s),
+            "py_spy_mean_cores": (after["py-spy"] - start["py-spy"]) / (ended_s - started_s),
             "reported_sampler_cores": cost.sampler_cpu_s / recorded_s,
             "reported_py_spy_cores": cost.stacks_cpu_s / recorded_s,
             "reported_records_cores": cost.records_s / recorded_s,
-            "batches": batches,
-            "seconds": wall_s,
+            "seconds": ended_s - started_s,
         }
     )
 
@@ -74,14 +77,17 @@ def helper_cpu_s() -> dict[str, float]:
     used = {"sampler": 0.0, "py-spy": 0.0}
     for pid in descendants(os.getpid()):
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        used["py-spy" if b"py-spy" in command.split(b"\0")[0] else "sampler"] += process_cpu_s(pid)
+        own_s, reaped_s = process_cpu_s(pid)
+        used["py-spy" if b"py-spy" in command.split(b"\0")[0] else "sampler"] += own_s
+        used["py-spy"] += reaped_s  # the helper has no children but py-spy
     return used
 
 
-def process_cpu_s(pid: int) -> float:
-    """User and system time of a process (fields 14 and 15 of /proc/pid/stat)."""
+def process_cpu_s(pid: int) -> tuple[float, float]:
+    """User and system time of a process and of its ended children (/proc/pid/stat, 14 to 17)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+    user, system, children_user, children_system = map(int, fields[11:15])
+    return (user + system) / TICKS_PER_S, (children_user + children_system) / TICKS_PER_S
 
 
 def descendants(pid: int) -> list[int]:
