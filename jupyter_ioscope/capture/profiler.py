@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from jupyter_ioscope import optional, registry
 from jupyter_ioscope.capture import loaders as loader_plugins
+from jupyter_ioscope.capture.afterwards import with_details
 from jupyter_ioscope.capture.cells import CellMap
 from jupyter_ioscope.capture.loaders._loader import ImportWatcher, Loader, WorkerSettings
 from jupyter_ioscope.capture.machine import machine
@@ -274,7 +275,7 @@ class Profiler:
             ),
         )
         return replace(
-            profile,
+            with_details(profile),
             cost=Cost(
                 sampler_cpu_s=sampled.sampler_cpu_s,
                 stacks_cpu_s=sampled.stacks_cpu_s,

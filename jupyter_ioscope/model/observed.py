@@ -91,6 +91,23 @@ class Transform(NamedTuple):
     columns: tuple[str, ...]
 
 
+class LineCalls(NamedTuple):
+    """What one line of the user's calls that leaves no frame of its own: names of built-in
+    functions ("open"), of what modules give ("numpy.array"), and of methods (".split")."""
+
+    file: str  # as in `readings.Frame`
+    line: int
+    names: tuple[str, ...]
+
+
+class ImageSize(NamedTuple):
+    """Width and height of one picture that fetches opened, in pixels, from its header."""
+
+    path: str
+    width: int
+    height: int
+
+
 class BlockedStack(NamedTuple):
     """One stack that a thread was blocked in, with the instants at which it was seen there.
 

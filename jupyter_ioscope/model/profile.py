@@ -11,6 +11,8 @@ from jupyter_ioscope.model.observed import (
     BlockedStacks,
     FileUse,
     GcPause,
+    ImageSize,
+    LineCalls,
     ProcessUse,
     Transform,
 )
@@ -101,6 +103,8 @@ class Profile:
     processes: tuple[ProcessUse, ...] = ()
     gc_pauses: tuple[GcPause, ...] = ()
     transforms: tuple[Transform, ...] = ()
+    calls: tuple[LineCalls, ...] = ()
+    images: tuple[ImageSize, ...] = ()
     cost: Cost = Cost()
     not_measured: tuple[Gap, ...] = ()
 
