@@ -54,6 +54,11 @@ def subtract(whole: Sequence[Interval], holes: Sequence[Interval]) -> list[Inter
     return left
 
 
+def intersect_ns(one: Sequence[Interval], other: Sequence[Interval]) -> int:
+    """Time that lies in both. Both as `union` gives them."""
+    return total_ns(one) - total_ns(subtract(one, other))
+
+
 class Lookup:
     """Finds the interval around an instant by bisection. Intervals must not overlap."""
 
