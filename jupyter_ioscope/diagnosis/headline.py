@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.facts import NOISE_SHARE, Facts
 from jupyter_ioscope.diagnosis.ranking import OTHERS
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.model.readings import STATES, ThreadReadings
@@ -59,7 +59,8 @@ def detail(facts: Facts, findings: Sequence[Finding], apart: bool) -> str:
     if not findings:
         return "No single cause stands out: none would free 5 % of the loop's time."
     first = findings[0]
-    lines = [f"{first.title}: {_freed(facts, first)}."]
+    freed = "" if first.harm and first.share < NOISE_SHARE else f": {_freed(facts, first)}"
+    lines = [f"{first.title}{freed}."]
     if first.cause != "not_loader_bound":
         lines += first.evidence[:1]
     if first.where and not any(first.where in line for line in lines):

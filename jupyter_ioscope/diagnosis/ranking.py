@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from jupyter_ioscope.diagnosis.facts import NOISE_SHARE
 from jupyter_ioscope.diagnosis.spread import Z95
-from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.diagnosis import HARMS, Finding
 from jupyter_ioscope.units import seconds
 
 # The cause that is not the user's.
@@ -36,9 +36,15 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     the first cause comes before it.
 
     Noise: a share below 5 % of the loop, or an interval that reaches 0.
+
+    A cause that does harm beside taking time (see `HARMS`) comes before all others, whatever its
+    share: a run that hangs, wrong samples, memory that runs out. Rules set it for great harm only.
     """
-    kept = [row for row in findings if row.share >= NOISE_SHARE and 2 * row.share > row.high]
-    kept = [row for row in kept if not _said_better(row, kept)]
+    rows = list(findings)
+    harmful = [row for row in rows if row.harm]
+    harmful.sort(key=lambda row: (HARMS.index(row.harm), -row.cost_s, row.cause))
+    kept = [row for row in rows if row.share >= NOISE_SHARE and 2 * row.share > row.high]
+    kept = [row for row in kept if not row.harm and not _said_better(row, kept)]
     kept.sort(key=lambda row: (-row.cost_s, -row.share, row.cause))
     if len(kept) > 1 and kept[0].cause == OTHERS and not _far_ahead(kept[0], kept[1]):
         kept[:2] = kept[1], kept[0]
@@ -48,7 +54,7 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if line is not None and line.share >= _LINE_AS_LONG * kept[0].share:
             kept.remove(line)
             kept.insert(0, line)
-    return tuple(kept)
+    return (*harmful, *kept)
 
 
 def _said_better(row: Finding, others: Iterable[Finding]) -> bool:
@@ -78,6 +84,8 @@ def separated(findings: Sequence[Finding]) -> bool:
     if len(findings) < 2:
         return True
     first, second = findings[0], findings[1]
+    if first.harm:  # first for what it does, not for the time it takes
+        return True
     if first.cost_s < second.cost_s:  # a line that was put first: the numbers alone do not say so
         return False
     return first.cost_s - second.cost_s > Z95 * (_error_s(first) + _error_s(second))

@@ -54,6 +54,13 @@ RESOURCES = (
 )
 
 
+# Values of Finding.harm: what a cause does beside taking time, the worst first.
+#   run     it hangs or ends the run
+#   data    the samples are not what the user believes they are
+#   memory  it takes so much memory that the run, or others on the machine, are at risk
+HARMS = ("run", "data", "memory")
+
+
 class Part(NamedTuple):
     """One part of a thread's wall time. `error_ns` is one standard error (0 where exact)."""
 
@@ -214,6 +221,7 @@ class Finding:
     toggles: tuple[str, ...] = ()
     where: str = ""  # function, file and line that the time was spent in, where known
     refines: tuple[str, ...] = ()  # more general causes that this one says more exactly
+    harm: str = ""  # one of HARMS: it then comes before all that only take time
 
 
 # Causes of outliers, by what was recorded at that moment.

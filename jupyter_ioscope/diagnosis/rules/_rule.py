@@ -32,6 +32,7 @@ def finding(
     toggles: tuple[str, ...] = (),
     where: str = "",
     refines: tuple[str, ...] = (),
+    harm: str = "",
 ) -> Finding:
     """A finding whose cost follows from its share of the loop."""
     return Finding(
@@ -47,4 +48,5 @@ def finding(
         toggles=toggles,
         where=where,
         refines=refines,
+        harm=harm,
     )
