@@ -12,10 +12,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from jupyter_ioscope.capture import roles, stacks
+from jupyter_ioscope.capture import process_use, roles, stacks
 from jupyter_ioscope.capture.cells import CellMap
 from jupyter_ioscope.capture.harvest import unpack_series
 from jupyter_ioscope.capture.helper_link import HelperError, HelperLink
+from jupyter_ioscope.capture.observers.own_counters import read_own
 from jupyter_ioscope.capture.pyspy import RawStack, parse_raw
 from jupyter_ioscope.capture.request import SamplerRequest, SamplerResult
 from jupyter_ioscope.capture.rights import Rights, allow_tracer, yama_level
@@ -171,6 +172,13 @@ class Sampler:
             threads=threads,
             series={item["name"]: unpack_series(item) for item in packed["series"]},
             stacks=built,
+            processes=process_use.uses(
+                packed["processes"],
+                read_own(request.session_dir),
+                workers,
+                request.pid,
+                self._proc,
+            ),
             gaps=tuple(dict.fromkeys(gaps)),
             gpus=tuple(packed["gpus"]),
             sampler_cpu_s=packed["sampler_cpu_s"],

@@ -17,6 +17,7 @@ from jupyter_ioscope.capture import probes, rights
 from jupyter_ioscope.capture.gauges import NO_PROC, Gauges
 from jupyter_ioscope.capture.harvest import pack_series, pack_threads
 from jupyter_ioscope.capture.probes._probe import Probe
+from jupyter_ioscope.capture.process_use import ProcessUses
 from jupyter_ioscope.capture.pyspy import find_py_spy
 from jupyter_ioscope.capture.request import SamplerRequest
 from jupyter_ioscope.capture.tree import Tree
@@ -43,6 +44,7 @@ class Session:
         self.gaps: list[Gap] = []
         self._tree: Tree | None = None
         self._watch: Watch | None = None
+        self._uses = ProcessUses(proc, request.pid)
         self._start_watching()
         self.rights = self._find_rights()
         self._pyspy: TwoPace | None = None
@@ -103,6 +105,10 @@ class Session:
         """All live processes of the tree (for the probes)."""
         return list(self._tree.processes) if self._tree is not None else [self.pid]
 
+    def saw_memory(self, pid: int, rollup: bytes) -> None:
+        """The probe of the tree's memory read a process: its private part comes along."""
+        self._uses.saw_memory(pid, rollup)
+
     def settled(self) -> bool:
         """Whether it is known if py-spy works."""
         if self._pyspy is None or self._pyspy.settled():
@@ -131,6 +137,7 @@ class Session:
             self._count_due_s = now_s + _COUNT_S
             if self._watch is not None:
                 self._watch.count()
+                self._uses.count(self.pids())
             if self._pyspy is not None:
                 self._pyspy.tick()
             self._read_gauges()
@@ -170,12 +177,14 @@ class Session:
         threads: list[dict[str, Any]] = []
         if self._watch is not None and self._tree is not None:
             self._watch.count()
+            self._uses.count(self.pids())
             threads = pack_threads(self._watch, self._tree, self.start_ns, platform.machine())
             self._note_watch_gaps(self._watch)
         if self._pyspy is not None:
             self._no_stacks = self._pyspy.stop()
         packed = {
             "threads": threads,
+            "processes": self._uses.packed(),
             "series": [pack_series(item) for item in self._gauges.series() if len(item.values)],
             "gaps": [*self.gaps, *self._gauges.gaps()],
             "gpus": self._gauges.gpus(),
@@ -212,6 +221,7 @@ class Session:
             self._gauges.close()
         if self._watch is not None:
             self._watch.close()
+        self._uses.close()
         if self._pyspy is not None and self._pyspy.running():
             self._pyspy.stop()
 

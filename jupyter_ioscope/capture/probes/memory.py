@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from jupyter_ioscope.capture import procfs
 from jupyter_ioscope.capture.probes._files import FileReader
@@ -19,10 +19,16 @@ _NAMES = ("tree_pss_bytes", "tree_rss_bytes", "machine_available_bytes")
 _PSS_SHARE = 0.005
 
 
+def _nobody(pid: int, rollup: bytes) -> None:
+    """Stands in for a target that wants no texts."""
+
+
 class MemoryReader(FileReader):
     def __init__(self, target: Target) -> None:
         super().__init__([SERIES[name] for name in _NAMES])
         self._target = target
+        # A target that keeps books of each process gets the text that is read anyway.
+        self._also: Callable[[int, bytes], None] = getattr(target, "saw_memory", _nobody)
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
         self._meminfo = self.keep(f"{target.proc}/meminfo", 4096)
         self._next_pss_s = 0.0
@@ -51,6 +57,7 @@ class MemoryReader(FileReader):
 
     def _pss_bytes(self, pid: int) -> float:
         text = procfs.read(f"{self._target.proc}/{pid}/smaps_rollup", 4096)
+        self._also(pid, text)
         start = text.index(b"\nPss:") + 5
         return int(text[start : text.index(b"kB", start)]) * 1024
 
