@@ -79,9 +79,7 @@ class Replay:
         lengths: list[float] = []
         for epoch in self.epochs:
             ends = (
-                _with_workers(epoch, self.credits, without)
-                if self.credits
-                else _alone(epoch, without)
+                in_order(epoch, self.credits, without) if self.credits else _alone(epoch, without)
             )
             marks = [*range(size - 1, len(ends) - size, size), len(ends) - 1] if ends else []
             before = 0.0
@@ -91,7 +89,8 @@ class Replay:
         return lengths
 
 
-def _service(turn: Turn, without: Without) -> float:
+def service(turn: Turn, without: Without) -> float:
+    """Time of a worker for one batch, in ns."""
     put = turn.put * (1 - without.hand_over)
     return turn.cpu * (1 - without.cpu) + turn.off_cpu * (1 - without.off_cpu) + put
 
@@ -101,20 +100,20 @@ def _alone(turns: Sequence[Turn], without: Without) -> list[float]:
     now = 0.0
     for turn in turns:
         main = turn.main * (1 - without.hand_over)
-        now += _service(turn, without) + main + turn.step * (1 - without.step)
+        now += service(turn, without) + main + turn.step * (1 - without.step)
         ends.append(now)
     return ends
 
 
-def _with_workers(turns: Sequence[Turn], credits: int, without: Without) -> list[float]:
-    """End of every step, in ns since the first task was given out."""
+def in_order(turns: Sequence[Turn], credits: int, without: Without) -> list[float]:
+    """End of every step of a loop with workers, in ns since the first task was given out."""
     free: dict[int, float] = {}
     taken: list[float] = []
     ends: list[float] = []
     now = 0.0
     for k, turn in enumerate(turns):
         asked = taken[k - credits] if k >= credits else 0.0
-        ready = max(free.get(turn.worker, 0.0), asked) + _service(turn, without)
+        ready = max(free.get(turn.worker, 0.0), asked) + service(turn, without)
         free[turn.worker] = ready
         keep = 1 - without.hand_over
         got = max(now, ready + turn.transit * keep) + turn.main * keep
