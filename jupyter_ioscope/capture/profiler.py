@@ -278,7 +278,7 @@ class Profiler:
             with_details(profile),
             cost=Cost(
                 sampler_cpu_s=sampled.sampler_cpu_s,
-                stacks_cpu_s=sampled.stacks_cpu_s,
+                stacks_cpu_s=sampled.stacks_cpu_s + observed.stacks_cpu_s,
                 records_s=records_cost_s(len(profile.batches), len(profile.fetches)),
             ),
         )

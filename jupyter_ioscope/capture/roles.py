@@ -10,6 +10,7 @@ from jupyter_ioscope.model.readings import STATES, ThreadReadings
 
 _NETWORK = STATES.index("network")
 _POLL = STATES.index("poll")
+OURS = "ioscope"  # threads of the profiler inside the processes call themselves so
 
 
 def readings(
@@ -28,7 +29,11 @@ def readings(
         workers: process id -> worker id.
         names: (pid, tid) -> Python's name of the thread, where the stacks know it.
     """
-    found = [_reading(item, pid, consumer_tid, workers, names) for item in packed]
+    found = [
+        _reading(item, pid, consumer_tid, workers, names)
+        for item in packed
+        if not item["name"].startswith(OURS)
+    ]
     for worker_pid in workers:
         _name_a_feeder(found, worker_pid, names)
     return tuple(sorted(found, key=lambda thread: (thread.pid != pid, thread.pid, thread.tid)))

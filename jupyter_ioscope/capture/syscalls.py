@@ -65,3 +65,58 @@ def numbers(wanted: str, arch: str) -> frozenset[bytes]:
     return frozenset(
         str(number).encode() for number, name in _KINDS.get(arch, {}).items() if name == wanted
     )
+
+
+# Names of the calls a loader is blocked in most, for people: x86_64 and aarch64.
+_NAMES: dict[str, tuple[int, int]] = {
+    "read": (0, 63),
+    "write": (1, 64),
+    "pread": (17, 67),
+    "pwrite": (18, 68),
+    "readv": (19, 65),
+    "writev": (20, 66),
+    "preadv": (295, 69),
+    "sendfile": (40, 71),
+    "open": (257, 56),
+    "stat": (262, 79),
+    "statx": (332, 291),
+    "getdents": (217, 61),
+    "lseek": (8, 62),
+    "close": (3, 57),
+    "access": (269, 48),
+    "rename": (264, 38),
+    "unlink": (263, 35),
+    "mkdir": (258, 34),
+    "ftruncate": (77, 46),
+    "fallocate": (285, 47),
+    "fsync": (74, 82),
+    "fdatasync": (75, 83),
+    "msync": (26, 227),
+    "sync_file_range": (277, 84),
+    "flock": (73, 32),
+    "fcntl": (72, 25),
+    "connect": (42, 203),
+    "sendto": (44, 206),
+    "recvfrom": (45, 207),
+    "sendmsg": (46, 211),
+    "recvmsg": (47, 212),
+    "poll": (271, 73),
+    "epoll_wait": (281, 22),
+    "select": (270, 72),
+    "accept": (288, 242),
+    "nanosleep": (230, 115),
+    "wait": (61, 260),
+}
+# x86_64 keeps older calls beside the ones that both machines have.
+_OLD_X86_64 = {2: "open", 4: "stat", 5: "stat", 6: "stat", 7: "poll", 21: "access", 23: "select",
+               35: "nanosleep", 43: "accept", 78: "getdents", 82: "rename", 83: "mkdir",
+               87: "unlink", 232: "epoll_wait"}  # fmt: skip
+
+
+def names(arch: str) -> dict[int, str]:
+    """Number of a system call -> its name as people know it; empty for other machines."""
+    if arch in ("aarch64", "arm64"):
+        return {pair[1]: name for name, pair in _NAMES.items()}
+    if arch in ("x86_64", "amd64"):
+        return {**_OLD_X86_64, **{pair[0]: name for name, pair in _NAMES.items()}}
+    return {}

@@ -17,6 +17,7 @@ def check_profile(profile: Profile) -> list[str]:
         *_threads(profile),
         *_series(profile),
         *_stacks(profile),
+        *_blocked(profile),
     ]
 
 
@@ -72,4 +73,18 @@ def _stacks(profile: Profile) -> list[str]:
     for stack in profile.stacks.stacks:
         if stack.count < 0 or any(not 0 <= index < frames for index in stack.frames):
             return ["a stack names a frame that is not there"]
+    return []
+
+
+def _blocked(profile: Profile) -> list[str]:
+    if profile.blocked is None:
+        return []
+    frames = len(profile.blocked.frames)
+    for stack in profile.blocked.stacks:
+        if any(not 0 <= index < frames for index in stack.frames):
+            return ["a blocked stack names a frame that is not there"]
+        if not 0 <= stack.state < len(STATES):
+            return ["a blocked stack has an unknown state"]
+        if stack.turns and len(stack.turns) != len(stack.seen_ns):
+            return ["a blocked stack has a turn for some of its instants only"]
     return []

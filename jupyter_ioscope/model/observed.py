@@ -112,7 +112,10 @@ class BlockedStack(NamedTuple):
     """One stack that a thread was blocked in, with the instants at which it was seen there.
 
     `state` is an index into `readings.STATES`; `frames` are indices into `BlockedStacks.frames`,
-    outermost first; `seen_ns` are the instants.
+    outermost first; `seen_ns` are the instants. The last frame may be a wait itself instead of a
+    function: its name is in brackets ("[fsync]", "[page fault]", "[flock] /tmp/x.lock"), its file
+    empty. `turns`, equally long or empty, is how often the thread had let go of its core by then:
+    two instants with one number belong to one wait.
     """
 
     role: str
@@ -121,6 +124,7 @@ class BlockedStack(NamedTuple):
     state: int
     frames: tuple[int, ...]
     seen_ns: tuple[int, ...]
+    turns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

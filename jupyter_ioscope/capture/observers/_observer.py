@@ -41,6 +41,7 @@ class Observed:
     transforms: tuple[Transform, ...] = ()
     blocked: BlockedStacks | None = None
     gaps: tuple[Gap, ...] = ()
+    stacks_cpu_s: float = 0.0  # what taking stacks used in all processes
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,8 @@ def _together(seen: Iterable[Observed]) -> Observed:
             value = getattr(item, part.name)
             if isinstance(value, tuple):
                 joined[part.name] = (*joined.get(part.name, ()), *value)  # type: ignore[misc]
+            elif isinstance(value, float):
+                joined[part.name] = value + joined.get(part.name, 0.0)  # type: ignore[operator]
             elif value is not None:
                 joined[part.name] = value
     return Observed(**joined)  # type: ignore[arg-type]
