@@ -275,11 +275,11 @@ def _memory(seen: Mapping[str, Any] | None, own: OwnCounters | None) -> tuple[in
     return sizes[0], sizes[-1]
 
 
-def _growth(first: Counters, last: Counters, inherited: Sequence[Counters]) -> list[int]:
+def _growth(first: Counters, last: Counters, inherited: Sequence[Counters]) -> Counters:
     if UNREADABLE in (first, last):
-        return [-1] * len(first)
-    grown = array("q", (b - a for a, b in zip(first, last, strict=True)))
+        return UNREADABLE
+    grown = [end - start for start, end in zip(first, last, strict=True)]
     for child in inherited:
         for position, value in enumerate(child):
             grown[position] -= value
-    return [max(0, value) for value in grown]
+    return Counters(*(max(0, value) for value in grown))

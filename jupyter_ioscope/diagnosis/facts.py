@@ -9,6 +9,7 @@ from jupyter_ioscope.diagnosis.cycles import Effect, Replay, Without
 from jupyter_ioscope.diagnosis.loop_facts import LoopFacts
 from jupyter_ioscope.diagnosis.recorded import replay_of
 from jupyter_ioscope.diagnosis.spread import Z95, together
+from jupyter_ioscope.diagnosis.storage_facts import StorageFacts
 from jupyter_ioscope.errors import NotMeasuredError
 
 _ON_CPU = ("cpu", "idle", "start_up", "rest", "hand_over")
@@ -40,6 +41,11 @@ class Facts(LoopFacts):
 
     Raises `NotMeasuredError`, with the reason, when asked for a number that the profile lacks.
     """
+
+    @cached_property
+    def storage(self) -> StorageFacts:
+        """Numbers about files, reads, memory and the garbage collector."""
+        return StorageFacts(self)
 
     @cached_property
     def replay(self) -> Replay:
