@@ -12,11 +12,19 @@ from jupyter_ioscope.diagnosis import rules as rules_package
 from jupyter_ioscope.diagnosis.ceilings import ceilings_of
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.headline import detail, headline
+from jupyter_ioscope.diagnosis.outliers import outliers_of
 from jupyter_ioscope.diagnosis.ranking import margin, ranked, separated, would_separate
 from jupyter_ioscope.diagnosis.rules._rule import Rule
 from jupyter_ioscope.diagnosis.throughput import throughput_of
 from jupyter_ioscope.errors import NotMeasuredError
-from jupyter_ioscope.model.diagnosis import Ceiling, Diagnosis, Finding, Unknown, Waits
+from jupyter_ioscope.model.diagnosis import (
+    Ceiling,
+    Diagnosis,
+    Finding,
+    Outliers,
+    Unknown,
+    Waits,
+)
 from jupyter_ioscope.model.profile import Profile
 
 log = logging.getLogger("ioscope")
@@ -55,6 +63,7 @@ def judged(profile: Profile, rules: Sequence[Rule]) -> Diagnosis:
         if profile.batches
         else None,
         ceilings=_try("ceilings", lambda: ceilings_of(facts), no_ceilings, unknown),
+        outliers=_try("outliers", lambda: outliers_of(profile), Outliers(), unknown),
         unknown=tuple(unknown),
         not_measured=profile.not_measured,
     )

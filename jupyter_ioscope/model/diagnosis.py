@@ -232,6 +232,7 @@ class Finding:
 #   cores_taken other programs kept the cores busy
 #   throttled   the cgroup's quota held the process back
 #   written     the tree wrote files meanwhile
+#   opened      a file was opened about as often as the loop stalled (stalls only)
 #   read        more than usual came from the device
 #   pressure    threads of this machine stood still for the disk or for memory
 #   larger      the batch was larger than usual
@@ -241,7 +242,7 @@ class Finding:
 #   stopped     nothing ran at all, the profiler neither
 OUTLIER_CAUSES = (
     "gc", "disk", "page_fault", "network", "sleep", "gil", "lock", "cpu", "run_queue",
-    "cores_taken", "throttled", "written", "read", "pressure", "larger", "other_fetch",
+    "cores_taken", "throttled", "written", "opened", "read", "pressure", "larger", "other_fetch",
     "hand_over", "start", "stopped",
 )  # fmt: skip
 
