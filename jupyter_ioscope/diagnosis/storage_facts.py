@@ -20,9 +20,8 @@ from jupyter_ioscope.model.readings import Series
 
 # File systems whose reads may cross a network, by the kernel's names of them; `fuse.` with
 # anything behind it as well (s3fs, sshfs, gcsfuse, ...).
-NETWORK_FILESYSTEMS = frozenset(
-    "nfs nfs4 cifs smb3 ceph lustre gpfs glusterfs beegfs afs 9p virtiofs fuse".split()
-)
+_SHARED = ("nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "gpfs", "glusterfs", "beegfs", "afs")
+NETWORK_FILESYSTEMS = frozenset((*_SHARED, "9p", "virtiofs", "fuse"))
 _OBSERVER = "opened files"  # the gap's name where files were not observed
 
 
