@@ -96,10 +96,10 @@ def _slow_waits(group: _Group) -> list[_Found]:
     best: dict[int, Outlier] = {}
     sums = rounds(waits, length)
     for row in departures(sums, LEAST_EXCESS_NS):
-        window = range(max(0, row.index - length + 1), row.index + 1)
+        window = range(max(0, row.at - length + 1), row.at + 1)
         index = max(window, key=lambda i: waits[i])
         usual = int(row.usual / length)
-        lost = min(waits[index], int(sums[row.index] - row.usual))
+        lost = min(waits[index], int(sums[row.at] - row.usual))
         before = best.get(index)
         if before is None or row.score > before.score:
             batch = group.batches[index]
@@ -119,13 +119,13 @@ def _slow_steps(group: _Group) -> list[_Found]:
     firsts = _firsts(group, 1)
     found = []
     for row in departures(steps, LEAST_EXCESS_NS):
-        batch = group.batches[row.index]
-        lost_ns = int(steps[row.index] - row.usual)
+        batch = group.batches[row.at]
+        lost_ns = int(steps[row.at] - row.usual)
         outlier = Outlier(
             "step", batch.batch, -1, batch.wait_end_ns, batch.step_end_ns,
             int(row.usual), row.score, lost_ns,
         )  # fmt: skip
-        found.append(_Found(outlier, row.index, row.index in firsts, batch))
+        found.append(_Found(outlier, row.at, row.at in firsts, batch))
     return found
 
 
@@ -139,25 +139,20 @@ def _slow_fetches(group: _Group) -> list[_Found]:
             firsts.add(index)
     found = []
     for slow in departures(times, LEAST_EXCESS_NS):
-        fetch = group.fetches[slow.index]
+        fetch = group.fetches[slow.at]
         outlier = Outlier(
             "fetch", -1, fetch.worker, fetch.start_ns, fetch.end_ns,
             int(slow.usual), slow.score, 0,
         )  # fmt: skip
-        found.append(_Found(outlier, slow.index, slow.index in firsts, None, fetch))
+        found.append(_Found(outlier, slow.at, slow.at in firsts, None, fetch))
     return found
 
 
 def _firsts(group: _Group, length: int) -> set[int]:
     """Places of the first `length` batches of each epoch."""
-    counted: dict[int, int] = {}
-    found = set()
-    for index, row in enumerate(group.batches):
-        before = counted.get(row.epoch, 0)
-        if before < length:
-            found.add(index)
-        counted[row.epoch] = before + 1
-    return found
+    epochs = [row.epoch for row in group.batches]
+    begins = [0, *(at + 1 for at, (a, b) in enumerate(pairwise(epochs)) if a != b)]
+    return {place for begin in begins for place in range(begin, begin + length)}
 
 
 _Key = tuple[int, int, int]

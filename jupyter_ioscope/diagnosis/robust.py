@@ -23,9 +23,9 @@ _MOST_BLOCKS = 4_000
 
 
 class Departure(NamedTuple):
-    """A value that stands out: its position, the usual value around it, and by how much."""
+    """A value that stands out: its position `at`, the usual value around it, and by how much."""
 
-    index: int
+    at: int
     usual: float
     score: float
 
