@@ -37,7 +37,7 @@ _FLUSH_NS = 1_000_000_000
 _LEARN_NS = 250_000_000
 _LATE_NS = 20_000_000  # four switch intervals: any thread that runs Python lets go before
 _INSTANT_NS = 3_000_000  # below the switch interval (5 ms): nobody can have taken the GIL
-_OTHERS = 8  # threads beside the main one that are looked at, at random where there are more
+_OTHERS = 1  # threads beside the main one that are looked at at one instant, drawn at random
 _MAX_STACKS = 20_000  # different ones a process
 _MAX_INSTANTS = 20_000  # of all threads, before every second one is forgotten
 
@@ -65,7 +65,8 @@ class BlockedSampler:
         self._path, self._main_tid = path, main_tid
         self._period_ns = int(1e9 / rate_hz)
         self._pid = os.getpid()
-        self._stopping = threading.Event()
+        self._gate = threading.Lock()  # open when it shall end: cheaper to wait for than an Event
+        self._gate.acquire()
         self._thread: threading.Thread | None = None
         self._random = random.Random()  # the user's own stays as it is
 
@@ -87,6 +88,7 @@ class BlockedSampler:
             raise
         self._reader = read
         self._known: dict[int, OwnThread | None] = {}  # by identity; None: not to be looked at
+        self._others: list[tuple[int, OwnThread]] = []
         self._main = main
         # Python's own note of a thread's number may be the parent's after a fork.
         here = threading.get_native_id() == self._main_tid
@@ -106,7 +108,7 @@ class BlockedSampler:
         thread, self._thread = self._thread, None
         if thread is None or os.getpid() != self._pid:
             return
-        self._stopping.set()
+        self._gate.release()
         thread.join(2.0)
 
     # -- in the sampler's thread -------------------------------------------------------------------
@@ -133,7 +135,7 @@ class BlockedSampler:
         while True:
             due_ns = beat_ns + int(self._random.random() * self._period_ns)
             gave_up = _times_given_up()
-            if self._stopping.wait(max(0.0, (due_ns - time.monotonic_ns()) / 1e9)):
+            if self._gate.acquire(timeout=max(0.0, (due_ns - time.monotonic_ns()) / 1e9)):
                 return
             # It slept once; each further time it let go of its core was for the GIL.
             waited = _times_given_up() - gave_up > 1
@@ -160,8 +162,8 @@ class BlockedSampler:
         stacks = {ident: tuple(_places(frames[ident])) for ident, *_ in found}
         late = self._kept_waiting(due_ns, now_ns) and waited
         main_stack = tuple(_places(frames.get(self._main_ident))) if late else ()
-        turns = {ident: thread.turns() for ident, thread, *_ in found if ident != self._main_ident}
-        turns[self._main_ident] = self._before.turns
+        main_blocked = not waited and any(thread is self._main for _, thread, *_ in found)
+        turns = self._main.turns() if main_blocked else 0
         self._instants += 1
         self._contended += waited
         if time.monotonic_ns() - now_ns > _INSTANT_NS:
@@ -177,10 +179,11 @@ class BlockedSampler:
             if descriptor >= 0:
                 whole = key[1] in self._calls.file_locks
                 key = (*key[:3], target_of(descriptor, whole))
-            self._note(thread.tid, key, stacks[ident], now_ns, turns[ident])
+            own = turns if thread is self._main else 0
+            self._note(thread.tid, key, stacks[ident], now_ns, own)
 
     def _chosen(self) -> list[tuple[int, OwnThread]]:
-        others = [(ident, item) for ident, item in self._known.items() if item is not None]
+        others = self._others
         if len(others) > _OTHERS:
             others = self._random.sample(others, _OTHERS)
         return [(self._main_ident, self._main), *others]
@@ -198,11 +201,11 @@ class BlockedSampler:
         before, self._before = self._before, self._main.exact()
         late_ns = now_ns - due_ns
         busy_ns = self._before.busy_ns - before.busy_ns
-        faulted = self._before.faults > before.faults
+        faulted = self._before.major_faults > before.major_faults
         return late_ns > _LATE_NS and faulted and 2 * busy_ns < late_ns
 
     def _note_missed(self, due_ns: int, now_ns: int, stack: tuple[tuple[Any, int], ...]) -> None:
-        turns = self._before.turns
+        turns = self._main.turns()
         for when in range(due_ns, now_ns, self._period_ns):
             self._missed += 1
             self._note(self._main.tid, PAGE_FAULT, stack, when, turns)
@@ -251,11 +254,13 @@ class BlockedSampler:
                         self._known[ident] = OwnThread(tid, self._reader, self._calls)
         for ident in self._known.keys() - alive:
             self._forget(ident)
+        self._others = [(key, item) for key, item in self._known.items() if item is not None]
 
     def _forget(self, ident: int) -> None:
         thread = self._known.pop(ident, None)
         if thread is not None:
             thread.close()
+            self._others = [row for row in self._others if row[0] != ident]
 
     def _flush(self) -> None:
         fresh = self._fresh

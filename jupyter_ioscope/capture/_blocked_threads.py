@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import os
 from collections.abc import Callable
+from typing import NamedTuple
 
 from jupyter_ioscope.capture import syscalls
 from jupyter_ioscope.capture.threads import Calls, Key
@@ -37,13 +38,11 @@ class Reader:
         return bytes(self._view[:got])
 
 
-class Exact:
-    """Exact counters of a thread at one instant. `turns` is how often it let go of its core."""
+class Exact(NamedTuple):
+    """Exact counters of a thread at one instant: time on a core or in line for one, faults."""
 
-    __slots__ = ("busy_ns", "faults", "turns")
-
-    def __init__(self, busy_ns: int, faults: int, turns: int) -> None:
-        self.busy_ns, self.faults, self.turns = busy_ns, faults, turns
+    busy_ns: int
+    major_faults: int
 
 
 class OwnThread:
@@ -115,7 +114,7 @@ class OwnThread:
         if self._times is not None:
             run, queue = self._read(self._times).split(b" ")[:2]
             busy_ns = int(run) + int(queue)
-        return Exact(busy_ns, faults, self.turns())
+        return Exact(busy_ns, faults)
 
     def turns(self) -> int:
         """How often it let go of its core by itself so far; 0 where unknown."""
