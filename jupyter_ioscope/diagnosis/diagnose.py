@@ -45,7 +45,8 @@ def judged(profile: Profile, rules: Sequence[Rule]) -> Diagnosis:
     facts = Facts(profile)
     unknown: list[Unknown] = []
     waits = _try("waits", lambda: facts.waits, Waits(None, (), 0.0, 0.0), unknown)
-    found = _apply(facts, rules, unknown) if profile.batches else []
+    asked = [rule for rule in rules if profile.batches or rule.without_batches]
+    found = _apply(facts, asked, unknown)
     nothing: tuple[Finding, ...] = ()
     findings = _try("ranking", lambda: _ranked(facts, found), nothing, unknown)
     apart = separated(findings)

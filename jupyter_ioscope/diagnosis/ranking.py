@@ -26,6 +26,11 @@ _OTHERS_FIRST = 4.0
 # A cause that says more exactly what a general one is made of stands for it from this part on.
 _REFINED = 0.5
 
+# The step as a whole. What it is made of and can be left out comes before it, from this part of the
+# loop on: "nothing to fix" is not said where there is something.
+STEP = "not_loader_bound"
+_PART_OF_STEP = 0.1
+
 # A profile more than this many times as long is no advice that anybody follows.
 _LONGEST = 30.0
 
@@ -54,7 +59,18 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if line is not None and line.share >= _LINE_AS_LONG * kept[0].share:
             kept.remove(line)
             kept.insert(0, line)
-    return (*harmful, *kept)
+    return (*harmful, *_parts_before_step(kept))
+
+
+def _parts_before_step(kept: list[Finding]) -> list[Finding]:
+    """The largest part of the step that can be left out, before the step as a whole."""
+    step = next((at for at, row in enumerate(kept) if row.cause == STEP), None)
+    if step is None:
+        return kept
+    for at in range(step + 1, len(kept)):
+        if STEP in kept[at].refines and kept[at].share >= _PART_OF_STEP:
+            return [*kept[:step], kept[at], *kept[step:at], *kept[at + 1 :]]
+    return kept
 
 
 def _said_better(row: Finding, others: Iterable[Finding]) -> bool:
@@ -86,6 +102,8 @@ def separated(findings: Sequence[Finding]) -> bool:
     first, second = findings[0], findings[1]
     if first.harm:  # first for what it does, not for the time it takes
         return True
+    if second.cause in first.refines:  # a part and its whole are no rivals
+        return separated((first, *findings[2:]))
     if first.cost_s < second.cost_s:  # a line that was put first: the numbers alone do not say so
         return False
     return first.cost_s - second.cost_s > Z95 * (_error_s(first) + _error_s(second))
@@ -95,7 +113,9 @@ def margin(findings: Sequence[Finding]) -> float:
     """How far the first cause is ahead of the second, in the unit of the first one's share."""
     if not findings:
         return 0.0
-    second_s = findings[1].cost_s if len(findings) > 1 else 0.0
+    first = findings[0]
+    rivals = [row for row in findings[1:] if row.cause not in first.refines]
+    second_s = rivals[0].cost_s if rivals else 0.0
     return findings[0].share - second_s / _whole_s(findings[0])
 
 
@@ -112,7 +132,8 @@ def would_separate(findings: Sequence[Finding], wall_s: float) -> str:
     """What would tell the first two causes apart; empty when they are."""
     if separated(findings):
         return ""
-    first, second = findings[0], findings[1]
+    first = findings[0]
+    second = next(row for row in findings[1:] if row.cause not in first.refines)
     if OTHERS in (first.cause, second.cause):
         return "Profile again when other programs leave the cores alone."
     if "run_queue" in (first.resource, second.resource):

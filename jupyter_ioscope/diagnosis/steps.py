@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from jupyter_ioscope.diagnosis import kinds
 from jupyter_ioscope.diagnosis.consumer_waits import consumer_reading
-from jupyter_ioscope.diagnosis.hot import users
 from jupyter_ioscope.diagnosis.phases import Interval, Lookup, subtract, union
+from jupyter_ioscope.diagnosis.places import place_of
 from jupyter_ioscope.diagnosis.spread import shares
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import STATES, Frame, Stack
@@ -110,9 +110,7 @@ def _disk(
     return found, within / hits if hits else 0.0
 
 
-def _kinds(
-    profile: Profile, step_ns: int
-) -> tuple[dict[str, float], dict[str, str], int]:
+def _kinds(profile: Profile, step_ns: int) -> tuple[dict[str, float], dict[str, str], int]:
     """Samples by kind, where most of each was seen, and how many samples the steps have.
 
     Stacks carry no times: those outside the loader may also be from before or after the loop. So
@@ -133,10 +131,16 @@ def _kinds(
         kind = kinds.step_kind(frames)
         if kind:
             counts[kind] = counts.get(kind, 0) + stack.count
-            place = _place(frames)
+            place = place_of(frames)
             at = seen.setdefault(kind, {})
             at[place] = at.get(place, 0) + stack.count
     return counts, {kind: max(at, key=lambda key: at[key]) for kind, at in seen.items()}, steps
+
+
+def samples_per_s(profile: Profile) -> float:
+    """Stack samples of one thread in a second, as they came; 0 without any."""
+    whole = sum(stack.count for stack, _ in consumer_stacks(profile))
+    return whole / profile.wall_s if profile.wall_s > 0 else 0.0
 
 
 def consumer_stacks(profile: Profile) -> Iterator[tuple[Stack, list[Frame]]]:
@@ -147,12 +151,3 @@ def consumer_stacks(profile: Profile) -> Iterator[tuple[Stack, list[Frame]]]:
     for stack in stacks.stacks:
         if stack.role == "consumer":
             yield stack, [stacks.frames[i] for i in stack.frames if 0 <= i < len(stacks.frames)]
-
-
-def _place(frames: Sequence[Frame]) -> str:
-    """The user's innermost function of a stack, in words."""
-    own = [frame for frame in frames if users(frame)]
-    if not own:
-        return ""
-    frame = own[-1]
-    return f"{frame.name} in {frame.file}" + (f", line {frame.line}" if frame.line else "")

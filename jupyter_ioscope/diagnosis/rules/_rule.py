@@ -13,11 +13,13 @@ from jupyter_ioscope.model.diagnosis import Finding
 class Rule:
     """One judgement: a pure function from facts to a finding, or None where it does not apply.
 
-    `judge` may raise NotMeasuredError: the rule is then "unknown, because ...".
+    `judge` may raise NotMeasuredError: the rule is then "unknown, because ...". Without a batch
+    only rules that declare `without_batches` are asked.
     """
 
     name: str
     judge: Callable[[Facts], Finding | None]
+    without_batches: bool = False
 
 
 def finding(
