@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from jupyter_ioscope.diagnosis import kinds
@@ -58,11 +59,7 @@ def before_loop(profile: Profile) -> Spent:
         if kinds.in_loader(frames) and not _prepares(frames):
             continue
         at = [frame.line for frame in frames if (frame.name, frame.file) == place]
-        if at:
-            early = at[0] < line
-        else:
-            early = before_ns > _FAR_LONGER * after_ns
-        if early:
+        if at[0] < line if at else before_ns > _FAR_LONGER * after_ns:
             rows.append((frames, float(stack.count)))
     return _spent(rows)
 
@@ -126,7 +123,7 @@ def _loop_line(profile: Profile) -> tuple[tuple[str, str], int]:
     """(name and file of the function that iterates the loader, line of its loop)."""
     seen: dict[tuple[str, str], dict[int, int]] = {}
     for stack, frames in consumer_stacks(profile):
-        for above, below in zip(frames, frames[1:], strict=False):
+        for above, below in pairwise(frames):
             if kinds.in_loader([below]) and not kinds.in_loader([above]):
                 if not _prepares(frames):
                     lines = seen.setdefault((above.name, above.file), {})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ class Stalls(NamedTuple):
     """Steps that took far longer than usual. `excess_ns` is what they took above it, exactly;
     `every` the usual number of steps from one to the next (0 for a single one or no rhythm)."""
 
-    count: int
+    steps: int
     usual_ns: int
     excess_ns: int
     every: int
@@ -74,7 +75,7 @@ def stalls_of(batches: Sequence[Batch]) -> Stalls:
     usual = int(median(row.step_ns for row in batches))
     least = max(STALL_TIMES * usual, usual + STALL_NS)
     rows = [(at, row) for at, row in enumerate(batches) if row.step_ns > least]
-    gaps = [later - at for (at, _), (later, _) in zip(rows, rows[1:], strict=False)]
+    gaps = [later - at for (at, _), (later, _) in pairwise(rows)]
     every = int(median(gaps)) if len(gaps) >= 2 and max(gaps) <= 2 * min(gaps) else 0
     return Stalls(
         len(rows),

@@ -50,7 +50,7 @@ def _is_state(facts: Facts, step: StepTime) -> bool:
     written at a time."""
     if step.kinds.get(kinds.SAVING):
         return True
-    times = step.stalls.count if step.disk_in_stalls >= 0.5 else len(facts.batches)
+    times = step.stalls.steps if step.disk_in_stalls >= 0.5 else len(facts.batches)
     return _step.written_bytes(facts) >= LEAST_BYTES * times
 
 
@@ -67,11 +67,11 @@ def _fraction(step: StepTime, saving: float) -> tuple[float, bool]:
 def _evidence(facts: Facts, step: StepTime) -> tuple[str, ...]:
     stalls = step.stalls
     lines = []
-    if stalls.count:
+    if stalls.steps:
         rhythm = f", one in {stalls.every}" if stalls.every > 1 else ""
         lines.append(
-            f"{stalls.count} of {len(facts.batches)} steps{rhythm}, took "
-            f"{seconds((stalls.usual_ns + stalls.excess_ns / stalls.count) / 1e9)} instead of "
+            f"{stalls.steps} of {len(facts.batches)} steps{rhythm}, took "
+            f"{seconds((stalls.usual_ns + stalls.excess_ns / stalls.steps) / 1e9)} instead of "
             f"{seconds(stalls.usual_ns / 1e9)}."
         )
     if step.disk[0]:

@@ -67,8 +67,8 @@ def _where(loader: LoaderInfo) -> str:
     """Classes of `__main__` are recorded without a module."""
     if "." not in loader.dataset_class.replace(".<locals>.", ""):
         return (
-            f"The class {loader.dataset_class} is defined in the notebook (or script) itself, which "
-            "a worker cannot import."
+            f"The class {loader.dataset_class} is defined in the notebook (or script) itself, "
+            "which a worker cannot import."
         )
     return "The traceback above the error names what could not be found."
 

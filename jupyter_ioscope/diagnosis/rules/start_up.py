@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from jupyter_ioscope.diagnosis import kinds
+from jupyter_ioscope.diagnosis.before import Spent, first_fetch_extra_ns, starting
 from jupyter_ioscope.diagnosis.facts import NOISE_SHARE, Facts, Gain
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.diagnosis.rules._spawned import spawned, until_entered_ns
 from jupyter_ioscope.diagnosis.spread import ratio_error
+from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import percent, seconds
 
@@ -13,6 +19,14 @@ from jupyter_ioscope.units import percent, seconds
 SINGLE_SHARE = 0.15
 SINGLE_S = 0.5
 SINGLE_ALONE_S = 0.1  # without workers nothing has to be started
+
+
+class _Start(NamedTuple):
+    """Set-up of all epochs. `in_fetch_ns` is what first fetches took longer than later ones."""
+
+    whole_ns: int
+    in_fetch_ns: int
+    spent: Spent
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -24,11 +38,64 @@ def judge(facts: Facts) -> Finding | None:
         repeated = _restarts(facts, times)
         if repeated.share >= NOISE_SHARE:
             return _restart(facts, times, repeated)
-    share = sum(times) / facts.loop.wall_ns
+    start = _start(facts, times)
+    share = start.whole_ns / facts.loop.wall_ns
     least_s = SINGLE_ALONE_S if facts.alone else SINGLE_S
-    if share < SINGLE_SHARE or sum(times) < least_s * 1e9:
+    if share < SINGLE_SHARE or start.whole_ns < least_s * 1e9:
         return None
-    return _set_up(facts, times, Gain.of(min(1.0, share), 0.0))
+    return _set_up(facts, start, Gain.of(min(1.0, share), 0.0))
+
+
+def _start(facts: Facts, times: list[int]) -> _Start:
+    """Set-up that the user can do something about. A spawned worker has to start an interpreter
+    and to import its libraries: what passes until it is there is the price of spawning."""
+    spent = starting(facts.profile)
+    whole_ns = sum(times)
+    if facts.alone:
+        extra_ns = _own_first_fetch_ns(facts)
+        return _Start(whole_ns + extra_ns, extra_ns, spent)
+    before_ns = _until_first_fetch_ns(facts)
+    if spawned(facts):
+        entered_ns = until_entered_ns(facts)
+        # Drawing the order of the samples comes first, and imports hide it.
+        sampling_ns = int(spent.fraction(kinds.SAMPLING, "") * _inside_iter_ns(facts))
+        in_fetch_ns = max(0, whole_ns - before_ns - _stopping_ns(facts))
+        late_ns = max(0, before_ns - entered_ns) if entered_ns is not None else 0
+        return _Start(sampling_ns + late_ns + in_fetch_ns, in_fetch_ns, spent)
+    return _Start(whole_ns, max(0, whole_ns - before_ns - _stopping_ns(facts)), spent)
+
+
+def _own_first_fetch_ns(facts: Facts) -> int:
+    try:
+        return first_fetch_extra_ns(facts.fetches)
+    except NotMeasuredError:
+        return 0
+
+
+def _inside_iter_ns(facts: Facts) -> int:
+    return sum(row.iter_end_ns - row.iter_start_ns for row in facts.profile.epochs)
+
+
+def _until_first_fetch_ns(facts: Facts) -> int:
+    """From `iter()` to the first fetch of each epoch, or the first batch where it is unknown."""
+    found = 0
+    for epoch in facts.profile.epochs:
+        rows = [row for row in facts.batches if row.epoch == epoch.epoch]
+        if rows:
+            fetch = facts.made.get(rows[0].batch)
+            until = fetch.start_ns if fetch else epoch.iter_end_ns
+            found += max(0, min(until, rows[0].wait_end_ns) - epoch.iter_start_ns)
+    return found
+
+
+def _stopping_ns(facts: Facts) -> int:
+    """From the last step of each epoch to its end: stopping the workers."""
+    found = 0
+    for epoch in facts.profile.epochs:
+        ends = [row.step_end_ns for row in facts.batches if row.epoch == epoch.epoch]
+        if ends and epoch.end_ns is not None:
+            found += max(0, epoch.end_ns - max(ends))
+    return found
 
 
 def _restarts(facts: Facts, times: list[int]) -> Gain:
@@ -57,31 +124,46 @@ def _restart(facts: Facts, times: list[int], gain: Gain) -> Finding:
     )
 
 
-def _set_up(facts: Facts, times: list[int], gain: Gain) -> Finding:
-    spawned = facts.loader.start_method not in (None, "fork")
-    inside = sum(row.iter_end_ns - row.iter_start_ns for row in facts.profile.epochs)
+def _set_up(facts: Facts, start: _Start, gain: Gain) -> Finding:
+    inside = start.in_fetch_ns > 0.5 * start.whole_ns
+    kind = "" if inside else start.spent.largest
+    places = start.spent.places
     return finding(
         facts,
         gain,
         cause="first_batch_setup",
         resource="start_up",
-        title="It takes long until the first sample is fetched",
+        title="The first fetch takes much longer than the others"
+        if inside
+        else "It takes long until the first sample is fetched",
         evidence=(
-            f"{seconds(sum(times) / 1e9)} passed before fetching began, "
-            f"{seconds(inside / 1e9)} of them inside iter().",
+            f"{seconds(start.whole_ns / 1e9)} passed before fetching went its usual way, "
+            f"{seconds(start.in_fetch_ns / 1e9)} of them inside first fetches.",
+            f"{percent(start.spent.fraction(kind))} of it was {kind}." if kind else "",
             f"{percent(gain.share)} of the loop's time.",
         ),
-        advice=_set_up_advice(facts),
-        toggles=("persistent_workers",) if spawned and len(times) > 1 else (),
+        advice=_advice(facts, inside, kind),
+        where=places[0] if places and not inside else "",
     )
 
 
-def _set_up_advice(facts: Facts) -> str:
-    method = facts.loader.start_method
-    if method not in (None, "fork"):
+def _advice(facts: Facts, inside: bool, kind: str) -> str:
+    if kind == kinds.SAMPLING:
         return (
-            f"Workers are started by {method}: each imports your libraries and unpacks the "
-            "dataset. Keep them (persistent_workers=True) and keep the dataset small."
+            "Make the order of the samples cheaper: draw with replacement "
+            "(WeightedRandomSampler(..., replacement=True)), draw once and keep the list of "
+            "indices, or shuffle within shards instead of over all rows."
+        )
+    if inside:
+        return (
+            "Do once, and keep the result, what the first fetch does: reading or building an "
+            "index, scanning files, filling a buffer, skipping to a position. An index saved in a "
+            "binary format loads in no time; skip whole shards instead of single samples."
+        )
+    if spawned(facts):
+        return (
+            f"Workers are started by {facts.loader.start_method}: each does the set-up again. Keep "
+            "them (persistent_workers=True), and do once what all of them need."
         )
     once = "Do the set-up once, before the loop: scans of the data, sampling weights, skipping."
     if facts.workers > facts.cores:
