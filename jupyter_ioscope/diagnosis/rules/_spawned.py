@@ -16,12 +16,13 @@ def spawned(facts: Facts) -> bool:
 
 
 def until_entered_ns(facts: Facts) -> int | None:
-    """Over the epochs: from `iter()` until the first worker began its loop; None where a start
+    """Over the epochs: from `iter()` until the last worker began its loop (all are started
+    before any gets a task); None where a start
     was not recorded."""
     entered: dict[int, int] = {}
     for row in facts.profile.workers:
         if row.entered_ns >= 0 and facts.is_main(row.loader):
-            entered[row.epoch] = min(entered.get(row.epoch, row.entered_ns), row.entered_ns)
+            entered[row.epoch] = max(entered.get(row.epoch, row.entered_ns), row.entered_ns)
     if not entered:
         return None
     begins = {row.epoch: row.iter_start_ns for row in facts.profile.epochs}
