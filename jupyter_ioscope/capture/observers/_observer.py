@@ -72,12 +72,14 @@ class Observer(Protocol):
 def all_observers() -> tuple[Observer, ...]:
     """Not by entry points: looking for those takes longer than a worker needs to start."""
     names = sorted(info.name for info in pkgutil.iter_modules(observers.__path__))
-    modules = [
-        importlib.import_module(f"{observers.__name__}.{name}")
-        for name in names
-        if not name.startswith("_")
-    ]
-    return tuple(module.OBSERVER for module in modules)
+    found = []
+    for name in names:
+        if not name.startswith("_"):
+            try:
+                found.append(importlib.import_module(f"{observers.__name__}.{name}").OBSERVER)
+            except Exception:
+                log.warning("ioscope: %s cannot be used", name, exc_info=True)
+    return tuple(found)
 
 
 @dataclass

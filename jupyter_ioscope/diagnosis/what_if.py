@@ -1,0 +1,196 @@
+"""What another setting of the loader would bring, from one profile."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from statistics import mean, median
+
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.loader_model import Piece, samples_per_s
+from jupyter_ioscope.diagnosis.recorded import arrived_in_wait
+from jupyter_ioscope.diagnosis.spread import together
+from jupyter_ioscope.diagnosis.throughput import throughput_of
+from jupyter_ioscope.errors import NotMeasuredError
+from jupyter_ioscope.model.prediction import Predicted, Prediction, Setting
+from jupyter_ioscope.model.records import Batch, Fetch
+
+Z90 = 1.645  # half-width of a 90 % interval in standard errors (normal)
+MOST_PIECES = 600  # a model run takes milliseconds, and a search makes some hundred
+
+# What a loop without workers does not show: the way of a batch. One tiny tensor cost 0.93 ms of
+# main-process CPU, 113 of them 45 ms; a large one is copied at some GB a second on either side.
+BATCH_NS, OBJECT_NS, MOST_OBJECTS = 500_000.0, 400_000.0, 16
+TRANSIT_NS = 300_000.0
+COPIED_BYTES_PER_NS = 2.0
+
+# Standard errors of ln(predicted / measured) beside those of the profile itself: from the pairs in
+# notebooks/measurements.md.
+MODEL_ERROR = 0.05
+DOUBLING_ERROR = 0.04  # for every factor of two in the number of workers
+NEW_WORKERS_ERROR = 0.15  # the hand-over was never seen
+NO_STATES_ERROR = 0.10  # waiting for a core cannot be told from other waits
+
+
+class WhatIf:
+    """Predicts settings of the main loader of a profile.
+
+    Raises NotMeasuredError when there is no record of fetches, or no steady throughput.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        found = throughput_of(facts)
+        if found is None or found.samples_per_s <= 0:
+            raise NotMeasuredError("predictions", "no steady throughput was measured")
+        self.measured = found
+        self.pieces = self._pieces()
+        if not self.pieces:
+            raise NotMeasuredError("predictions", "no fetch was recorded")
+        self._known: dict[Setting, float] = {}
+
+    @property
+    def current(self) -> Setting:
+        """The loader as it was recorded."""
+        info = self._facts.loader
+        workers = 0 if self._facts.alone else info.num_workers
+        return Setting(workers, (info.prefetch_factor or 2) if workers else 2, info.in_order)
+
+    def cores(self, setting: Setting) -> float:
+        """Cores that the loop gets under a setting, beside other programs as busy as they were.
+
+        What they leave, or a fair share if that is more: the kernel divides cores among those who
+        want them, so more workers take more from the others.
+        """
+        all_cores = self._facts.cores
+        try:
+            taken = self._facts.taken_cores
+        except NotMeasuredError:
+            return all_cores
+        own = setting.workers + 1
+        return max(all_cores - taken, all_cores * own / (own + taken))
+
+    def predict(self, setting: Setting) -> Predicted:
+        """Steady samples per second under `setting`, on this machine as busy as it was."""
+        value = self.measured.samples_per_s * self.ratio(setting)
+        spread = math.exp(Z90 * self._error(setting))
+        return Predicted(setting, value, value / spread, value * spread)
+
+    def ratio(self, setting: Setting) -> float:
+        """Modelled rate of `setting` over that of the loader as it was recorded."""
+        before = self._rate(self.current)
+        return self._rate(setting) / before if before > 0 else 1.0
+
+    def prediction(self, setting: Setting) -> Prediction:
+        """`predict` as a ratio to what was measured."""
+        ratio, spread = self.ratio(setting), math.exp(Z90 * self._error(setting))
+        how = (
+            f"Replayed {len(self.pieces)} recorded batches with {setting.workers} workers and "
+            f"{setting.prefetch} batches ahead for each, on {self.cores(setting):.1f} cores."
+            if setting.workers
+            else f"Replayed {len(self.pieces)} recorded batches without workers."
+        )
+        return Prediction(ratio, ratio / spread, ratio * spread, how)
+
+    def _rate(self, setting: Setting) -> float:
+        if setting not in self._known:
+            self._known[setting] = samples_per_s(self.pieces, setting, self.cores(setting))
+        return self._known[setting]
+
+    def _error(self, setting: Setting) -> float:
+        """Standard error of the logarithm of the predicted ratio."""
+        now = self.current
+        if setting == now:
+            return 0.0
+        workers = math.log2(max(1, setting.workers) / max(1, now.workers))
+        errors = [MODEL_ERROR, DOUBLING_ERROR * abs(workers)]
+        if bool(setting.workers) != bool(now.workers):
+            errors.append(NEW_WORKERS_ERROR if setting.workers else MODEL_ERROR)
+        if not self._sampled:
+            errors.append(NO_STATES_ERROR)
+        errors.append(self.measured.error / self.measured.samples_per_s)
+        return min(1.0, together(*errors))
+
+    @cached_property
+    def _sampled(self) -> bool:
+        try:
+            self._facts.need_states()
+        except NotMeasuredError:
+            return False
+        return True
+
+    @cached_property
+    def _queue_fraction(self) -> float:
+        """Of the fetches' time off the CPU, the part that went into waiting for a core: it comes
+        and goes with the number of workers, so the model adds it itself."""
+        if not self._sampled:
+            return 0.0
+        off_ns = sum(max(0, row.fetch_ns - row.cpu_ns) for row in self._facts.profile.fetches)
+        return min(1.0, self._facts.part_ns("run_queue") / off_ns) if off_ns else 0.0
+
+    def _pieces(self) -> list[Piece]:
+        facts = self._facts
+        known = [row for row in facts.batches if row.batch in facts.made][-MOST_PIECES:]
+        if not known:
+            return []
+        if facts.alone:
+            return [self._alone(row, facts.made[row.batch]) for row in known]
+        delays = [
+            float(row.wait_end_ns - facts.made[row.batch].end_ns - row.wait_cpu_ns)
+            for row in known
+            if arrived_in_wait(row, facts.made[row.batch])
+        ]
+        transit = max(0.0, median(delays)) if delays else 0.0
+        fetches = max(1, sum(1 for row in facts.profile.fetches if row.worker >= 0))
+        put = facts.part_ns("hand_over") / fetches
+        feeders = [row for row in facts.profile.threads if row.role == "feeder"]
+        feeder = sum(row.run_ns for row in feeders) / fetches
+        costs = [float(row.wait_cpu_ns) for row in known]
+        return [
+            self._handed(
+                row, facts.made[row.batch], put, feeder, min(cost, 2 * mean(costs)), transit
+            )
+            for row, cost in zip(known, costs, strict=True)
+        ]
+
+    def _handed(
+        self, row: Batch, fetch: Fetch, put: float, feeder: float, main: float, transit: float
+    ) -> Piece:
+        cpu, off = self._fetch(fetch)
+        step_cpu = float(min(row.step_cpu_ns, row.step_ns))
+        # A feeder that takes longer than the transit shows is counted there.
+        return Piece(
+            samples=self._samples(row),
+            cpu=cpu,
+            off_cpu=off,
+            put=put,
+            feeder=feeder,
+            step_cpu=step_cpu,
+            step_off=row.step_ns - step_cpu,
+            main=main,
+            transit=max(0.0, transit - put),
+        )
+
+    def _alone(self, row: Batch, fetch: Fetch) -> Piece:
+        cpu, off = self._fetch(fetch)
+        step_cpu = float(min(row.step_cpu_ns, row.step_ns))
+        objects = min(max(1, fetch.tensors), MOST_OBJECTS)
+        copy = fetch.batch_bytes / COPIED_BYTES_PER_NS
+        return Piece(
+            samples=self._samples(row),
+            cpu=cpu,
+            off_cpu=off,
+            put=copy,
+            feeder=objects * OBJECT_NS / 2,
+            step_cpu=step_cpu,
+            step_off=row.step_ns - step_cpu,
+            main=BATCH_NS + objects * OBJECT_NS,
+            transit=TRANSIT_NS + copy,
+        )
+
+    def _fetch(self, fetch: Fetch) -> tuple[float, float]:
+        cpu = float(min(fetch.cpu_ns, fetch.fetch_ns))
+        return cpu, (fetch.fetch_ns - cpu) * (1 - self._queue_fraction)
+
+    def _samples(self, row: Batch) -> float:
+        return float(row.samples) if row.samples > 0 else self._facts.samples_per_batch
