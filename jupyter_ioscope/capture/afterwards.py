@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from jupyter_ioscope.capture.generators import generators
 from jupyter_ioscope.capture.image_sizes import image_sizes
 from jupyter_ioscope.capture.line_calls import line_calls
 from jupyter_ioscope.model.profile import Gap, Profile
@@ -15,9 +16,10 @@ log = logging.getLogger("ioscope")
 
 
 def with_details(profile: Profile) -> Profile:
-    """The profile with what its lines call and how large its pictures are. Never raises: what
-    fails becomes a gap."""
+    """The profile with what its lines call, which functions yield, how large its pictures are.
+    Never raises: what fails becomes a gap."""
     profile = _with(profile, "calls", lambda: line_calls(profile.stacks, profile.cells))
+    profile = _with(profile, "generators", lambda: generators(profile.stacks, profile.cells))
     return _with(profile, "images", lambda: image_sizes(profile.files))
 
 

@@ -33,18 +33,19 @@ def line_calls(stacks: Stacks | None, cells: Sequence[Cell]) -> tuple[LineCalls,
     for stack in stacks.stacks:
         if stack.frames:
             frame = stacks.frames[stack.frames[-1]]
-            if frame.line > 0 and not _of_a_library(frame):
+            if frame.line > 0 and not of_a_library(frame):
                 lines.setdefault(frame.file, set()).add(frame.line)
     sources = {f"In [{cell.execution_count}]": cell.source for cell in cells}
     found: list[LineCalls] = []
     for file in sorted(lines)[:_MOST_FILES]:
-        source = sources.get(file) or _source(file)
+        source = sources.get(file) or source_of(file)
         if source and len(found) < _MOST_LINES:
             found += _of_source(file, source, lines[file])
     return tuple(found)
 
 
-def _of_a_library(frame: Frame) -> bool:
+def of_a_library(frame: Frame) -> bool:
+    """Whether installed code or the standard library holds this function."""
     if frame.cell:
         return False
     return frame.file.startswith("<") or frame.file.startswith(_library_folders())
@@ -56,7 +57,7 @@ def _library_folders() -> tuple[str, ...]:
     return tuple(paths[name] + os.sep for name in names if paths.get(name))
 
 
-def _source(file: str) -> str:
+def source_of(file: str) -> str:
     """As Python itself keeps it for tracebacks; a file that was changed since may mislead."""
     try:
         if os.path.getsize(file) > _MOST_BYTES:

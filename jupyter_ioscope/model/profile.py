@@ -34,6 +34,15 @@ class Cell(NamedTuple):
     source: str
 
 
+class Generator(NamedTuple):
+    """A function of the user's that yields, seen in the stacks: where it begins and ends. `file` is
+    as in `readings.Frame`."""
+
+    file: str
+    first_line: int
+    last_line: int
+
+
 @dataclass(frozen=True)
 class Machine:
     """Where the profile was recorded. `cpus_usable` honours affinity; `cpu_quota` is in cores.
@@ -105,6 +114,7 @@ class Profile:
     transforms: tuple[Transform, ...] = ()
     calls: tuple[LineCalls, ...] = ()
     images: tuple[ImageSize, ...] = ()
+    generators: tuple[Generator, ...] = ()
     cost: Cost = Cost()
     not_measured: tuple[Gap, ...] = ()
 
