@@ -191,6 +191,13 @@ def _soft_limit(limits: bytes) -> int:
     return -1
 
 
+class OwnMemory(NamedTuple):
+    """Memory of a worker as it noted it itself; -1 where it did not."""
+
+    anonymous_bytes: int = -1
+    private_bytes: int = -1
+
+
 class OwnCounters(NamedTuple):
     """What a worker noted itself. `last` is None where it was killed or still lives."""
 
@@ -198,6 +205,8 @@ class OwnCounters(NamedTuple):
     first: Counters
     last_ns: int
     last: Counters | None
+    first_memory: OwnMemory = OwnMemory()
+    last_memory: OwnMemory = OwnMemory()
 
 
 def uses(
@@ -262,17 +271,20 @@ def _use(
         *_memory(seen, own),
         seen["peak_open_files"] if seen is not None else -1,
         seen["open_files_limit"] if seen is not None else -1,
+        own.first_memory.anonymous_bytes if own is not None else -1,
+        own.last_memory.anonymous_bytes if own is not None else -1,
     )
 
 
 def _memory(seen: Mapping[str, Any] | None, own: OwnCounters | None) -> tuple[int, int]:
     """Private bytes at both ends; of a worker only since its loop began: before, it imports."""
+    noted = own.last_memory.private_bytes if own is not None else -1
     if seen is None or not seen["memory_bytes"]:
-        return -1, -1
+        return noted, noted
     since_ns = own.first_ns if own is not None else 0
     readings = zip(seen["memory_ns"], seen["memory_bytes"], strict=True)
     sizes = [size for when, size in readings if when >= since_ns] or seen["memory_bytes"][-1:]
-    return sizes[0], sizes[-1]
+    return sizes[0], noted if noted >= 0 else sizes[-1]
 
 
 def _growth(first: Counters, last: Counters, inherited: Sequence[Counters]) -> Counters:

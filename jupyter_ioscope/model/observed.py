@@ -56,6 +56,10 @@ class ProcessUse(NamedTuple):
     last_private_bytes: int
     peak_open_files: int
     open_files_limit: int
+    # Memory of a worker that is no file's, as its loop began and ended: pages shared since the fork
+    # are in it, so it grows by what is new, not by what is copied.
+    first_anonymous_bytes: int = -1
+    last_anonymous_bytes: int = -1
 
 
 class GcPause(NamedTuple):
@@ -67,6 +71,12 @@ class GcPause(NamedTuple):
     end_ns: int
     generation: int
     collected: int
+
+
+# Beginnings of `Transform.why_missed`: nothing was there yet; the user's own settings keep nothing.
+# Any other reason is a fault that one can mend.
+FIRST_RUN = "first run"
+MISS_BY_CHOICE = "by choice: "
 
 
 class Transform(NamedTuple):
