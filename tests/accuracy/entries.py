@@ -22,7 +22,11 @@ class Entry:
     `source` is the path of a file with `make_loader()`, or `module:name:severity` of a loader of
     this package. `causes` are the labels any of which is right; a healthy loader has the one label
     `not_loader_bound`. `advice` holds lower-case words one of which good advice contains, empty
-    where nobody says. `shares` are known parts of the loop by cause, for mixed causes.
+    where nobody says. `shares` are known parts of the loop by cause, for mixed causes. `gone` are
+    the labels of what was repaired in this variant: naming one of them is an error for certain.
+
+    Milder severities add a step to each batch, `step` times as long as a batch takes without one
+    (`batch_s`, from the run of the severest).
     """
 
     name: str
@@ -32,6 +36,9 @@ class Entry:
     severity: str = ""
     advice: tuple[str, ...] = ()
     shares: tuple[tuple[str, float], ...] = ()
+    gone: tuple[str, ...] = ()
+    step: float = 0.0
+    batch_s: float = 0.0
     fresh: bool = False  # the loader is made anew for every epoch
 
     @property
@@ -59,6 +66,7 @@ class Entry:
                     "causes": tuple(content["causes"]),
                     "advice": tuple(content["advice"]),
                     "shares": tuple((name, share) for name, share in content["shares"]),
+                    "gone": tuple(content.get("gone", ())),
                 }
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -79,11 +87,13 @@ def external(folder: Path, fresh: bool = False) -> Iterator[Entry]:
         words = _changed_names(case)
         again = "@fresh" if fresh else ""
         slow = str(case / "slow.py")
-        yield Entry(f"{case.name}/slow{again}", "case slow", slow, causes, "", words, (), fresh)
+        name = f"{case.name}/slow{again}"
+        yield Entry(name, "case slow", slow, causes, advice=words, fresh=fresh)
         fixed = case / "fixed.py"
         if fixed.is_file():
             name = f"{case.name}/fixed{again}"
-            yield Entry(name, "case fixed", str(fixed), (HEALTHY,), "", (), (), fresh)
+            gone = tuple(cause for cause in causes if cause != HEALTHY)
+            yield Entry(name, "case fixed", str(fixed), (HEALTHY,), gone=gone, fresh=fresh)
 
 
 def _labels(case: Path, labels: dict[str, Any]) -> tuple[str, ...]:

@@ -2,106 +2,82 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import shutil
-import signal
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tests.accuracy.entries import Entry
 from tests.accuracy.one import write
+from tests.accuracy.processes import Processes
 
-ROOT = Path(__file__).parents[2]
 TIERS = ("full", "no_ptrace", "in_process")
 DEADLINE_S = 120.0
 PROFILE, RESULT = ".ioscope.json.gz", ".result.json"
+FIRST_SEVERITY = "severe"
 
 
 def record(
-    entries: Iterable[Entry], folder: Path, tier: str = "full", deadline_s: float = DEADLINE_S
+    entries: Sequence[Entry], folder: Path, tier: str = "full", deadline_s: float = DEADLINE_S
 ) -> list[str]:
     """Profile every entry into `folder`/`tier`; the names of those that crashed or hung."""
     target = folder / tier
     target.mkdir(parents=True, exist_ok=True)
     failed = []
-    for entry in entries:
-        print(f"{tier} {entry.name} ...", end=" ", file=sys.stderr, flush=True)
-        said = record_one(entry, target, tier, deadline_s)
-        print(said or "recorded", file=sys.stderr, flush=True)
-        if said:
-            failed.append(f"{entry.name}: {said}")
+    with (
+        tempfile.TemporaryDirectory(prefix="ioscope-accuracy-") as data,
+        Processes(tier, Path(data)) as processes,
+    ):
+        for number, entry in enumerate(entries, 1):
+            at = f"{tier} {number} of {len(entries)} {entry.name}"
+            print(at, end=" ... ", file=sys.stderr, flush=True)
+            said = record_one(entry, target, processes, deadline_s)
+            print(said or "recorded", file=sys.stderr, flush=True)
+            if said and not said.startswith("skipped: "):
+                failed.append(f"{tier} {entry.name}: {said}")
     return failed
 
 
-def record_one(entry: Entry, target: Path, tier: str, deadline_s: float) -> str:
+def record_one(entry: Entry, target: Path, processes: Processes, deadline_s: float) -> str:
     """Profile one entry; empty, or why there is no profile. An earlier one is replaced last."""
     stem = target / entry.file_name
-    kept = f"{stem}{PROFILE}"
-    made = f"{stem}.new{PROFILE}"
+    kept, made = f"{stem}{PROFILE}", f"{stem}.new{PROFILE}"
     result = f"{stem}.new{RESULT}"
-    with tempfile.TemporaryDirectory(prefix="ioscope-no-proc-") as empty:
-        command, environment = how(tier, Path(empty))
-        command += [json.dumps(entry.to_json()), result, made, tier]
-        said = run(command, environment, deadline_s)
+    if entry.step:
+        severest = result_of(target / severest_name(entry))
+        if not severest or severest["skipped"]:
+            return f"skipped: no run without a step tells how long one should be ({entry.severity})"
+        entry = replace(entry, batch_s=severest["batch_s"])
+    run = processes.fresh if entry.source.endswith(".py") else processes.forked
+    said = run([json.dumps(entry.to_json()), result, made, processes.tier], deadline_s)
     if said.startswith("skipped: "):
         skip = {"entry": entry.to_json(), "skipped": said.removeprefix("skipped: ")}
         Path(kept).unlink(missing_ok=True)
         write(f"{stem}{RESULT}", skip)
-        return ""
-    if said or not Path(made).exists() or not Path(result).exists():
+    elif not said and not (Path(made).exists() and Path(result).exists()):
+        said = "it left no profile"
+    if said:
         for path in (made, result):
             Path(path).unlink(missing_ok=True)
-        return said or "it left no profile"
+        return said
     os.replace(made, kept)
     os.replace(result, f"{stem}{RESULT}")
     return ""
 
 
-def how(tier: str, empty: Path) -> tuple[list[str], dict[str, str]]:
-    """The command and environment in which a tier is what can be had.
-
-    Without ptrace: the process cannot be looked at (not dumpable), and root gives up the right that
-    overrides this. In process: there is nothing where the sampler looks for /proc.
-    """
-    command = [sys.executable, "-m", "tests.accuracy.one"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
-    if tier == "no_ptrace" and os.geteuid() == 0:
-        capsh = shutil.which("capsh")
-        if capsh is None:
-            raise RuntimeError("as root the tier without ptrace needs capsh (package libcap2-bin)")
-        command = [capsh, "--drop=cap_sys_ptrace", "--", "-c", 'exec "$0" "$@"', *command]
-    if tier == "in_process":
-        environment["IOSCOPE_PROC"] = str(empty)
-    return command, environment
+def severest_name(entry: Entry) -> str:
+    """The file name of the same loader without a step."""
+    return entry.file_name.removesuffix(entry.severity) + FIRST_SEVERITY
 
 
-def run(command: list[str], environment: dict[str, str], deadline_s: float) -> str:
-    """Run a command in a session of its own and end all of it; empty, or what went wrong."""
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
+def result_of(stem: Path) -> dict[str, Any]:
+    """What an earlier run left; empty where there was none."""
     try:
-        _, errors = process.communicate(timeout=deadline_s)
-    except subprocess.TimeoutExpired:
-        return f"it did not end within {deadline_s:g} s"
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    last = errors.strip().splitlines()[-1:] or [""]
-    if process.returncode == 77:  # what automake calls a skipped test
-        return f"skipped: {last[0]}"
-    return f"exit status {process.returncode}: {last[0]}" if process.returncode else ""
+        result: dict[str, Any] = json.loads(Path(f"{stem}{RESULT}").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return result
