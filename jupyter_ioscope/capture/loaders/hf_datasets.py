@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from jupyter_ioscope import optional
+from jupyter_ioscope.capture.loaders._hf_facts import facts_of
+from jupyter_ioscope.capture.loaders._hf_transforms import log_of
 from jupyter_ioscope.capture.loaders._loader import WorkerSettings
 from jupyter_ioscope.capture.patching import Patches
 from jupyter_ioscope.capture.recorder import OpenEpoch, Recorder
@@ -37,6 +39,7 @@ def describe(dataset: Any, number: int, batch_size: int | None) -> LoaderInfo:
         num_workers=0,
         batch_size=batch_size,
         samples_total=None if stream else len(dataset),
+        facts=facts_of(dataset),
     )
 
 
@@ -160,6 +163,7 @@ class HuggingFaceDatasets:
     package = "datasets"
 
     def install(self, recorder: Recorder, patches: Patches, settings: WorkerSettings) -> None:
+        log_of(recorder).install(patches)
         arrow: Any = optional.loaded("datasets.arrow_dataset")
         stream: Any = optional.loaded("datasets.iterable_dataset")
         for module, name in ((arrow, "Dataset"), (stream, "IterableDataset")):

@@ -19,6 +19,7 @@ import time
 import weakref
 from typing import Any
 
+from jupyter_ioscope.capture.loaders._hf_facts import facts_of
 from jupyter_ioscope.capture.loaders._loader import WorkerSettings
 from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, watched_fetchers
 from jupyter_ioscope.capture.loaders._torch_worker import RecordedWorkerLoop, samples_in
@@ -53,6 +54,7 @@ def describe(loader: Any, number: int) -> LoaderInfo:
         start_method=_start_method(loader) if loader.num_workers else None,
         samples_total=total,
         workers_before_profile=_running_workers(loader),
+        facts=facts_of(dataset),
     )
 
 

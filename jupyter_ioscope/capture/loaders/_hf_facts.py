@@ -1,0 +1,241 @@
+"""What a dataset of `datasets` tells about itself: plain attributes, nothing read or decoded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jupyter_ioscope import optional
+
+Facts = tuple[tuple[str, str], ...]
+
+_NAMES = 8  # columns named under a fact
+_CHAIN = 16  # steps of a stream
+_FILES = 64  # whose sizes are looked up
+_CHUNKS = 4_000  # arrays of a table whose sizes are added up
+_LAYERS = 4  # Subset in ConcatDataset in ...
+_DECODED = ("Image", "Audio", "Video", "Pdf", "Nifti", "Mesh")
+_NUMBERS = ("int", "uint", "float", "bool")
+
+
+def facts_of(dataset: Any) -> Facts:
+    """(key, value) pairs about the Hugging Face dataset that `dataset` is, wraps or holds; () where
+    there is none. Never raises: a broken dataset tells less.
+
+    Keys: kind, shards, stream, shuffle_buffer (streams); rows, indices_mapping, in_memory,
+    data_bytes, batched_fetch (tables); format, format_columns, columns, values_per_row, and for
+    each kind of column their names: decoded, nested_lists, lists, fixed_arrays, strings.
+    """
+    try:
+        found = _behind(dataset, _LAYERS)
+    except Exception:  # a user's attribute may be anything
+        return ()
+    if found is None:
+        return ()
+    facts = {"kind": type(found).__name__}
+    readers: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+        *(_STREAM if facts["kind"] == "IterableDataset" else _TABLE),
+        *_BOTH,
+    )
+    for key, read in readers:
+        try:
+            value = read(found)
+        except Exception:
+            continue
+        if value not in (None, ""):
+            facts[key] = _text(value)
+    facts["wrapped"] = _text(found is not dataset)
+    return tuple(facts.items())
+
+
+def _text(value: Any) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)[:400]
+
+
+def _kinds() -> tuple[type, ...]:
+    arrow: Any = optional.loaded("datasets.arrow_dataset")
+    stream: Any = optional.loaded("datasets.iterable_dataset")
+    found = (getattr(arrow, "Dataset", None), getattr(stream, "IterableDataset", None))
+    return tuple(kind for kind in found if isinstance(kind, type))
+
+
+def _behind(dataset: Any, layers: int) -> Any:
+    """The first dataset of the library among: the dataset, what it wraps, its attributes."""
+    kinds = _kinds()
+    if not kinds:
+        return None
+    if isinstance(dataset, kinds):
+        return dataset
+    held = getattr(dataset, "__dict__", None)
+    if not layers or not isinstance(held, dict):
+        return None
+    for value in list(held.values())[:_CHAIN]:
+        items = value[:1] if isinstance(value, (list, tuple)) else (value,)
+        for item in items:
+            if isinstance(item, kinds):
+                return item
+            wraps = isinstance(getattr(item, "__dict__", None), dict) and hasattr(
+                type(item), "__getitem__"
+            )
+            found = _behind(item, layers - 1) if wraps else None
+            if found is not None:
+                return found
+    return None
+
+
+# -- tables -----------------------------------------------------------------------------------
+
+
+def _data_bytes(dataset: Any) -> int | None:
+    """Bytes of the table, all rows counted."""
+    table = dataset.data
+    if len(table.column_names) * max(1, len(table.column(0).chunks)) <= _CHUNKS:
+        return int(table.nbytes)
+    files = dataset.cache_files[:_FILES]
+    return sum(os.path.getsize(row["filename"]) for row in files) if files else None
+
+
+def _in_memory(dataset: Any) -> bool:
+    """Whether no file of a cache is behind the table. That of an indices mapping does not count."""
+    table: Any = optional.loaded("datasets.table")
+    return not table.list_table_cache_files(dataset.data)
+
+
+def _values_per_row(dataset: Any) -> int | None:
+    """Numbers that lists and arrays of a row hold, by the first chunk of each column that is read;
+    what a row becomes as Python objects. From offsets: no value is read."""
+    table = dataset.data
+    wanted = dataset._format_columns or table.column_names
+    total = 0.0
+    for name in wanted:
+        feature = dataset.features[name]
+        if feature_kind(feature) in ("lists", "nested_lists", "fixed_arrays"):
+            chunks = table.column(name).chunks
+            if chunks:
+                total += _values(chunks[0]) / max(1, len(chunks[0]))
+    return round(total)
+
+
+def _values(array: Any) -> float:
+    storage = getattr(array, "storage", None)
+    array = array if storage is None else storage
+    count, scale = len(array), 1.0
+    for _ in range(8):
+        offsets = getattr(array, "offsets", None)
+        size = getattr(array.type, "list_size", None)
+        if size is not None:
+            count, scale = count * size, scale
+            array = array.values
+        elif offsets is not None and len(offsets) > 1:
+            whole = max(1, len(offsets) - 1)
+            inner = offsets[len(offsets) - 1].as_py() - offsets[0].as_py()
+            count = round(count * inner / whole)
+            array = array.values
+        else:
+            break
+    return count * scale
+
+
+# -- streams ----------------------------------------------------------------------------------
+
+
+def _steps(dataset: Any) -> Iterator[Any]:
+    """The steps of a stream, the last one (what the loop asks) first."""
+    step = getattr(dataset, "_ex_iterable", None)
+    for _ in range(_CHAIN):
+        if step is None:
+            return
+        yield step
+        step = getattr(step, "ex_iterable", None)
+
+
+def _stream(dataset: Any) -> str:
+    names = (type(step).__name__.replace("ExamplesIterable", "") for step in _steps(dataset))
+    return " < ".join(name or "Examples" for name in names)
+
+
+def _shuffle_buffer(dataset: Any) -> int | None:
+    sizes = (getattr(step, "buffer_size", None) for step in _steps(dataset))
+    return next((size for size in sizes if isinstance(size, int)), None)
+
+
+# -- both -------------------------------------------------------------------------------------
+
+
+def _format(dataset: Any) -> str:
+    given = getattr(dataset, "_format_type", None)
+    config = getattr(dataset, "_formatting", None)
+    given = given if config is None else getattr(config, "format_type", None)
+    return str(given or "python")
+
+
+def feature_kind(feature: Any) -> str:
+    """The kind of a column: decoded, nested_lists, lists, fixed_arrays, strings or other."""
+    name = type(feature).__name__
+    if name in _DECODED:
+        return "decoded" if getattr(feature, "decode", True) else "other"
+    if name.startswith("Array") and name.endswith("D"):
+        return "fixed_arrays"
+    inner = _item_of(feature)
+    if inner is not None:
+        return _list_kind(inner)
+    if isinstance(feature, dict):
+        return "decoded" if any(feature_kind(item) == "decoded" for item in feature.values()) else (
+            "other"
+        )  # fmt: skip
+    kind = str(getattr(feature, "dtype", ""))
+    return "strings" if kind in ("string", "large_string", "binary", "large_binary") else "other"
+
+
+def _item_of(feature: Any) -> Any:
+    if type(feature).__name__ in ("List", "LargeList", "Sequence"):
+        return feature.feature
+    return feature[0] if isinstance(feature, list) and feature else None
+
+
+def _list_kind(inner: Any) -> str:
+    """Of lists: of lists of numbers, of numbers, or of something else."""
+    if feature_kind(inner) == "decoded":
+        return "decoded"
+    deeper = inner
+    while (item := _item_of(deeper)) is not None:
+        deeper = item
+    if not str(getattr(deeper, "dtype", "")).startswith(_NUMBERS):
+        return "other"
+    return "lists" if deeper is inner else "nested_lists"
+
+
+def _of_kind(kind: str) -> Callable[[Any], str]:
+    def names(dataset: Any) -> str:
+        features = dataset.features or {}
+        read = getattr(dataset, "_format_columns", None) or list(features)
+        found = [str(name) for name in read if feature_kind(features[name]) == kind]
+        return ", ".join(found[:_NAMES])
+
+    return names
+
+
+_BOTH: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("format", _format),
+    ("columns", lambda dataset: len(dataset.features)),
+    *(
+        (kind, _of_kind(kind))
+        for kind in ("decoded", "nested_lists", "lists", "fixed_arrays", "strings")
+    ),
+)
+_TABLE: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("rows", lambda dataset: dataset.num_rows),
+    ("indices_mapping", lambda dataset: dataset._indices is not None),
+    ("in_memory", _in_memory),
+    ("data_bytes", _data_bytes),
+    ("chunks", lambda dataset: len(dataset.data.column(0).chunks)),
+    ("values_per_row", _values_per_row),
+    ("format_columns", lambda dataset: ", ".join(dataset._format_columns or [])),
+    ("batched_fetch", lambda dataset: hasattr(type(dataset), "__getitems__")),
+)
+_STREAM: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("shards", lambda dataset: dataset.num_shards),
+    ("stream", _stream),
+    ("shuffle_buffer", _shuffle_buffer),
+)
