@@ -118,5 +118,7 @@ def _next(first: Finding, second: Finding, apart: bool) -> str:
     title = second.title[0].lower() + second.title[1:]
     if not apart:
         return f"It cannot be told apart from the next cause ({title})."
+    if first.harm:
+        return f"Beside it: {title}."
     far = "far behind" if second.share < 0.5 * first.share else "close behind"
     return f"Next cause, {far}: {title}."

@@ -1,0 +1,73 @@
+"""How much memory workers copied from their parent, and how much waits in queues."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jupyter_ioscope.errors import NotMeasuredError
+from jupyter_ioscope.model.observed import ProcessUse
+from jupyter_ioscope.model.profile import Machine, Profile
+
+PAGE_BYTES = 4096  # the page that a fault takes on Linux; larger pages are counted by the fault too
+# What a forked worker with torch copies in any case, its interpreter's own objects: measured 12 to
+# 17 MB.
+USUAL_COPY_BYTES = 16_000_000
+
+
+class Copied(NamedTuple):
+    """Pages that workers copied from their parent, of one life of each worker.
+
+    `bytes` is beyond what any forked worker copies; `while_fetching` says that the faults of the
+    fetches account for it; `private_bytes` is all memory that is the workers' own.
+    """
+
+    bytes: int
+    workers: int
+    private_bytes: int
+    while_fetching: bool
+
+
+def memory_budget_bytes(machine: Machine) -> int:
+    """Memory that may be used: the cgroup's limit, else the machine's; 0 where unknown."""
+    known = [size for size in (machine.memory_bytes, machine.memory_limit_bytes) if size > 0]
+    return min(known, default=0)
+
+
+def copied_by_workers(profile: Profile) -> Copied:
+    """What workers copied by writing to pages they shared with their parent since the fork.
+
+    A copied page is private, but it is no new one: private memory less the growth of anonymous
+    memory. Where a fetch's faults are about as many as those pages, they were copied while items
+    were read; faults of buffers that come and go are far more.
+
+    Raises NotMeasuredError where the private memory of workers is not known.
+    """
+    faults: dict[int, int] = {}
+    for row in profile.fetches:
+        if row.worker >= 0:
+            faults[row.pid] = faults.get(row.pid, 0) + row.minor_faults
+    lives: dict[int, tuple[int, int, bool]] = {}
+    for use in profile.processes:
+        if use.worker >= 0 and use.last_private_bytes >= 0:
+            found = _copied_by(use, faults.get(use.pid, 0) * PAGE_BYTES)
+            lives[use.worker] = max(lives.get(use.worker, found), found)
+    if not lives:
+        raise NotMeasuredError("private memory of the workers", "no worker's could be read")
+    return Copied(
+        sum(copied for copied, _, _ in lives.values()),
+        len(lives),
+        sum(private for _, private, _ in lives.values()),
+        all(fetching for _, _, fetching in lives.values()),
+    )
+
+
+def _copied_by(use: ProcessUse, fault_bytes: int) -> tuple[int, int, bool]:
+    """(copied beyond the usual, private, whether faults of fetches account for it)."""
+    private = use.last_private_bytes
+    new = 0
+    if use.first_anonymous_bytes >= 0 and use.last_anonymous_bytes >= 0:
+        new = max(0, use.last_anonymous_bytes - use.first_anonymous_bytes)
+    copied = max(0, private - new)
+    if 0 < fault_bytes <= 1.25 * copied:
+        return min(copied, fault_bytes), private, True
+    return max(0, copied - USUAL_COPY_BYTES), private, False
