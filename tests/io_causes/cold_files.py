@@ -43,9 +43,8 @@ def resident_fraction(path: Path) -> float:
     held = (ctypes.c_ubyte * pages)()
     library = ctypes.CDLL(None, use_errno=True)
     library.mmap.restype = ctypes.c_void_p
-    library.mmap.argtypes = (
-        [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
-    )
+    numbers = (ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    library.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *numbers)
     library.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
     library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     file = os.open(path, os.O_RDONLY)

@@ -122,4 +122,5 @@ def serve(
 
 if __name__ == "__main__":
     detach()
-    serve(int(sys.argv[1]), *sys.argv[2:4], *map(float, sys.argv[4:6]), sys.argv[6] == "1")  # type: ignore[arg-type]
+    number, shown, at, reading, finding, kept = sys.argv[1:]
+    serve(int(number), shown, at, float(reading), float(finding), kept == "1")
