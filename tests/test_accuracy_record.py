@@ -17,9 +17,9 @@ from tests.accuracy.record import record, result_of, severest_name
 
 QUICK = """
 import time
+from torch.utils.data import DataLoader
 EPOCHS = 2
 def make_loader():
-    from torch.utils.data import DataLoader
     return DataLoader(range(60), batch_size=2)
 def consume(batch):
     time.sleep(0.01)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
+from jupyter_ioscope.errors import ProfileFileError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
@@ -92,7 +93,10 @@ def judge_one(result_path: Path) -> Verdict:
     if result["skipped"]:
         return _skipped(entry, result_path.parent.name, result["skipped"])
     name = result_path.name.removesuffix(RESULT)
-    profile = files.load(result_path.with_name(name + PROFILE))
+    try:
+        profile = files.load(result_path.with_name(name + PROFILE))
+    except ProfileFileError as error:  # kept by a version with another model
+        return _skipped(entry, result_path.parent.name, f"record it again: {error}")
     return verdict(entry, result_path.parent.name, profile, diagnose(profile))
 
 
