@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from jupyter_ioscope.trials.compare import Progress
 
+_LONGEST_MESSAGE = 300  # characters of the message of an exception that ended a cell
+
 
 class Recording:
     """One profile and what is read from it.
@@ -80,7 +82,7 @@ class Recording:
             if profiler is None:
                 raise InputError("nothing is being recorded: call start() first")
             ended_by = type(error).__name__ if error is not None else None
-            self._profile = profiler.stop(ended_by, cell)
+            self._profile = profiler.stop(ended_by, cell, _message_of(error))
             if profiler.recorder is not None:
                 self.loaders = tuple(s for s in profiler.recorder.snapshots if s is not None)
 
@@ -236,6 +238,14 @@ class Recording:
             return "<ioscope recording, not ended yet>"
         profile = self._profile
         return f"<ioscope recording, {len(profile.batches)} batches in {profile.wall_s:.1f} s>"
+
+
+def _message_of(error: BaseException | None) -> str:
+    """The beginning of an error's message; a user's exception may fail to tell it."""
+    try:
+        return str(error)[:_LONGEST_MESSAGE] if error is not None else ""
+    except Exception:
+        return ""
 
 
 def _cells_of_shell() -> CellMap:

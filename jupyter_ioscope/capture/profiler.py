@@ -224,13 +224,15 @@ class Profiler:
             watcher.stop()
         self._patches.undo()
 
-    def stop(self, ended_by: str | None = None, cell: Cell | None = None) -> Profile:
+    def stop(
+        self, ended_by: str | None = None, cell: Cell | None = None, ended_text: str = ""
+    ) -> Profile:
         """End the recording and give the profile. Never raises for what went wrong meanwhile."""
         try:
             if self._timer is not None:
                 self._timer.cancel()
             self._halt()
-            return self._profile(ended_by, cell)
+            return replace(self._profile(ended_by, cell), ended_text=ended_text)
         finally:
             self._clean_up()
 

@@ -83,7 +83,8 @@ class Profile:
     """One recorded run. Only records and readings: judgements are made from it, never stored in it.
 
     `tier` says how much could be seen: "full", "no_ptrace" (states but no stacks from outside)
-    or "in_process" (records only). `ended_by` names the exception that ended the cell.
+    or "in_process" (records only). `ended_by` names the exception that ended the cell,
+    `ended_text` begins as its message does.
     `stopped_early` says that the cell went on after recording stopped (`--seconds`, `--batches`).
     """
 
@@ -115,6 +116,7 @@ class Profile:
     calls: tuple[LineCalls, ...] = ()
     images: tuple[ImageSize, ...] = ()
     generators: tuple[Generator, ...] = ()
+    ended_text: str = ""
     cost: Cost = Cost()
     not_measured: tuple[Gap, ...] = ()
 
