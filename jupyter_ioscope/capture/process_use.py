@@ -18,8 +18,9 @@ from jupyter_ioscope.capture import procfs
 from jupyter_ioscope.model.observed import ProcessUse
 
 _MOST_READINGS = 64  # of memory: the first ones and the last
-_YOUNG_S = 1.0  # the probe of the tree's memory comes by after that
-_MEMORY_SHARE = 0.002  # of the time, at most, for these readings
+_YOUNG_S = 1.0
+_MEMORY_YOUNG_S, _MEMORY_S = 0.2, 0.95  # between two readings of a process' memory
+_MEMORY_SHARE = 0.003  # of a core, at most, for these readings
 _FILES_S = 2.0  # between two counts of open descriptors
 
 
@@ -93,6 +94,12 @@ class _Process:
             return
         self.last_ns = time.monotonic_ns()
 
+    def wants_memory(self, now_s: float) -> bool:
+        """Whether its last reading is old; of a young process soon, for it may not live long."""
+        age_s = now_s - (self.memory_ns[-1] / 1e9 if self.memory_ns else 0.0)
+        young = now_s - self.first_s < _YOUNG_S
+        return not self.ended and age_s > (_MEMORY_YOUNG_S if young else _MEMORY_S)
+
     def read_memory(self) -> None:
         with contextlib.suppress(OSError):
             self.saw_memory(procfs.read(f"{self._folder}/smaps_rollup", 4096))
@@ -139,17 +146,20 @@ class ProcessUses:
             elif not process.ended:
                 process.count()
             live.append(process)
-        # The root is large, and the probe of the tree's memory has just read it.
-        young = [p for p in live if now_s - p.first_s < _YOUNG_S and p.pid != self._root]
-        if young and now_s >= self._memory_due_s:
-            for process in young:
-                process.read_memory()
-            took_s = time.monotonic() - now_s
-            self._memory_due_s = now_s + took_s / _MEMORY_SHARE
+        if now_s >= self._memory_due_s:
+            # The root is large, and the probe of the tree's memory reads it.
+            self._read_memory([p for p in live if p.pid != self._root and p.wants_memory(now_s)])
         if now_s >= self._files_due_s:
             self._files_due_s = now_s + _FILES_S
             for process in live:
                 process.count_files()
+
+    def _read_memory(self, processes: Iterable[_Process]) -> None:
+        used_s = time.thread_time()
+        for process in processes:
+            process.read_memory()
+        used_s = time.thread_time() - used_s
+        self._memory_due_s = time.monotonic() + used_s / _MEMORY_SHARE
 
     def saw_memory(self, pid: int, rollup: bytes) -> None:
         """Somebody else read the memory of a process: nothing is read twice."""
@@ -237,8 +247,9 @@ def uses(
     inherited: dict[int, list[Counters]] = {}
     for number, end in ends.items():
         if number != pid and end != UNREADABLE and not os.path.isdir(f"{proc}/{number}"):
-            parent = seen[number]["parent"] if number in seen else pid
-            inherited.setdefault(parent, []).append(end)
+            parent = seen[number]["parent"] if number in seen else -1
+            # One that was never seen alive is a worker of the profiled process.
+            inherited.setdefault(parent if parent >= 0 else pid, []).append(end)
     rows = [
         _use(number, seen.get(number), own.get(number), inherited.get(number, ()), workers)
         for number in {**seen, **own}

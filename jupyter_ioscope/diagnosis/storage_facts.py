@@ -22,6 +22,7 @@ from jupyter_ioscope.model.readings import Series
 # anything behind it as well (s3fs, sshfs, gcsfuse, ...).
 _SHARED = ("nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "gpfs", "glusterfs", "beegfs", "afs")
 NETWORK_FILESYSTEMS = frozenset((*_SHARED, "9p", "virtiofs", "fuse"))
+_LEAST_LOOP_NS = 1_000_000_000  # four beats of the counters
 _OBSERVER = "opened files"  # the gap's name where files were not observed
 
 
@@ -207,12 +208,12 @@ class StorageFacts:
 
     def _part_in_loop(self, name: str) -> float:
         """The consumer's counters cover the whole profile; what the loop's part of them is, the
-        series of the tree tells. 1 where there is none."""
+        series of the tree tells. 1, which is the most it can be, where its readings are too few."""
         wanted = "tree_read_bytes" if name == "device_read_bytes" else "tree_read_chars"
         series = self._profile.series.get(wanted)
-        if series is None or series.total() <= 0:
-            return 1.0
         loop = self._facts.loop
+        if series is None or series.total() <= 0 or loop.wall_ns < _LEAST_LOOP_NS:
+            return 1.0
         inside = value_at(series, loop.end_ns) - value_at(series, loop.start_ns)
         return min(1.0, max(0.0, inside / series.total()))
 

@@ -155,6 +155,8 @@ def _rows(raw: bytes) -> Iterator[tuple[Key, int]]:
         if not count or phase >= len(PHASES) or mode >= len(MODES):
             return
         start = place + _ROW.size
+        if start + length > len(raw):
+            return
         path = raw[start : start + length].decode("utf-8", "surrogatepass")
         yield (path, phase, mode), count
         place += _padded(_ROW.size + length)

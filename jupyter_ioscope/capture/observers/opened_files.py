@@ -19,7 +19,7 @@ from jupyter_ioscope.capture.loaders._torch_fetch import MARKS
 from jupyter_ioscope.capture.observers._file_kinds import file_uses
 from jupyter_ioscope.capture.observers._observer import InWorker, Observed, Watched
 from jupyter_ioscope.capture.observers._open_counts import KeptCounts, OpenCounts, read_kept
-from jupyter_ioscope.capture.recorder import Recorder
+from jupyter_ioscope.capture.recorder import OpenEpoch, Recorder
 from jupyter_ioscope.model.observed import PHASES
 
 _SETUP, _FETCH, _STEP, _OTHER = (PHASES.index(name) for name in ("setup", "fetch", "step", "other"))
@@ -30,7 +30,7 @@ _FOLDERS_ONLY = getattr(os, "O_DIRECTORY", 0)
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 # Python's own reading of source code. A user may well read such files as data.
 _READERS_OF_SOURCE = ("linecache.py", "tokenize.py", "inspect.py", "traceback.py")
-_LAST_EPOCHS = 4  # loops inside loops that are told apart
+_LAST_EPOCHS = 8  # loops inside loops that are told apart
 
 
 class Watch:
@@ -108,7 +108,9 @@ def _not_the_users() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     folders = {paths[name] for name in names if paths.get(name)}
-    return ("/proc/", "/sys/", "/dev/", _OURS, *(f"{folder}{os.sep}" for folder in folders))
+    zipped = [name for name in sys.path if name.endswith(".zip")]
+    below = (f"{folder}{os.sep}" for folder in folders)
+    return ("/proc/", "/sys/", "/dev/", _OURS, *zipped, *below)
 
 
 class _ConsumerPhase:
@@ -117,6 +119,8 @@ class _ConsumerPhase:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._thread = threading.get_ident()
+        self._seen = 0
+        self._open: list[OpenEpoch] = []  # begun and not ended, the innermost loop last
 
     def __call__(self) -> int:
         phase, recorder, thread = self._now(), self._recorder, threading.get_ident()
@@ -128,18 +132,28 @@ class _ConsumerPhase:
 
     def _now(self) -> int:
         recorder = self._recorder
-        epochs = recorder.epochs
-        for epoch in reversed(epochs[-_LAST_EPOCHS:]):
-            if epoch.end_ns is not None:
-                continue
-            if epoch.last_row >= 0:
-                if epoch.batch_start_ns <= recorder.rows[epoch.last_row][3]:
-                    return _STEP
-            elif not epoch.batch_start_ns:
-                return _SETUP
-            # In next(): only without workers does this process fetch.
-            return _OTHER if recorder.loaders[epoch.loader].num_workers else _FETCH
-        return _OTHER if epochs else _SETUP
+        epoch = self._innermost(recorder.epochs)
+        if epoch is None:
+            return _OTHER if recorder.epochs else _SETUP
+        if epoch.last_row >= 0:
+            if epoch.batch_start_ns <= recorder.rows[epoch.last_row][3]:
+                return _STEP
+        elif not epoch.batch_start_ns:
+            return _SETUP
+        # In next(): only without workers does this process fetch.
+        return _OTHER if recorder.loaders[epoch.loader].num_workers else _FETCH
+
+    def _innermost(self, epochs: list[OpenEpoch]) -> OpenEpoch | None:
+        count = len(epochs)
+        if count > self._seen:
+            # Loops that were left early never end: only so many are remembered.
+            self._open = [*self._open, *epochs[self._seen : count]][-_LAST_EPOCHS:]
+            self._seen = count
+        still = self._open  # copied, never changed: several threads may be here
+        while still and still[-1].end_ns is not None:
+            still = still[:-1]
+        self._open = still
+        return still[-1] if still else None
 
 
 def _worker_phase() -> Callable[[], int]:
