@@ -1,0 +1,59 @@
+"""A CPU quota gives fewer cores than the machine shows."""
+
+from __future__ import annotations
+
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.rules import _words
+from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.errors import NotMeasuredError
+from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.units import percent, significant
+
+# A quota is enforced in periods of 100 ms: a burst may be held back in a few of them.
+LEAST_HELD = 0.1
+
+
+def judge(facts: Facts) -> Finding | None:
+    """Time in line for a core that the quota made: threads that are held back stand in the run
+    queue. Of that time, the part in which the group was held back is the quota's."""
+    quota, cores = facts.profile.machine.cpu_quota, facts.profile.machine.cpus_usable
+    if not facts.batches or not quota or quota >= cores:
+        return None
+    held = held_fraction(facts)
+    if held < LEAST_HELD:
+        return None
+    gain = facts.gain_queue().times(min(1.0, held))
+    return finding(
+        facts,
+        gain,
+        cause="cpu_quota",
+        resource="run_queue",
+        title=f"A CPU quota of {significant(quota, 2)} cores holds the loop back, on a machine "
+        f"that shows {cores}",
+        evidence=(
+            f"The quota held back threads of this container for {percent(held)} of the time that "
+            "they stood in line for a core.",
+            _words.part_line(facts, "run_queue"),
+        ),
+        advice=f"Ask for a larger CPU quota. Until then use at most {max(1, int(quota))} workers "
+        "with one thread each (torch.set_num_threads(1)): libraries that count the machine's "
+        f"{cores} cores start too many threads, and all of them are held back together.",
+        refines=("too_many_workers", "cores_taken"),
+    )
+
+
+def held_fraction(facts: Facts) -> float:
+    """Of the run-queue time of all threads, the part in which the quota held them back.
+
+    The kernel adds up, over the cores, how long the group's threads on a core were held back
+    (`throttled_usec` of cgroup v2, `throttled_time` of v1): at least one thread waits for that long
+    in each.
+    """
+    series = facts.profile.series.get("cgroup_throttled_ns")
+    waiting_ns = sum(row.run_queue_ns for row in facts.profile.threads)
+    if series is None or not waiting_ns:
+        raise NotMeasuredError("how long the CPU quota held threads back", "nothing counted it")
+    return min(1.0, series.total() / waiting_ns)
+
+
+RULE = Rule("cpu_quota", judge)
