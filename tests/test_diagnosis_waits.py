@@ -155,3 +155,95 @@ def test_wait_fraction_is_waiting_over_the_whole_loop() -> None:
     waits = waits_of(profile)
     assert waits.wait_fraction == pytest.approx(0.04, abs=0.02)
     assert 0 < waits.wait_fraction_error < 0.05
+
+
+# -- threads that only hand batches on, and phases ----------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_phases_and_other_threads_add_up_too(seed: int) -> None:
+    profile = random_profile(seed)
+    waits = waits_of(profile)
+    for row in waits.others:
+        assert sum(part.time_ns for part in row.parts) == pytest.approx(row.wall_ns, rel=0.02)
+    if waits.workers and profile.fetches:
+        whole = sum(row.wall_ns for row in waits.workers)
+        assert sum(phase.time_ns for phase in waits.phases) == pytest.approx(whole, rel=0.02)
+    assert all(0 <= phase.cpu_ns <= phase.time_ns for phase in waits.phases)
+
+
+def test_phases_are_what_the_workers_were_in_the_middle_of() -> None:
+    profile = builders.profile(
+        2, fetch_ms=20, collate_fraction=0.25, step_ms=15, put_ms=1.0, batches=200, cpu_fraction=1.0
+    )
+    waits = waits_of(profile)
+    found = {phase.name: phase for phase in waits.phases}
+    fetch_ns = sum(row.fetch_ns for row in profile.fetches)
+    assert found["fetch"].time_ns == pytest.approx(0.75 * fetch_ns, rel=0.01)
+    assert found["collate"].time_ns == pytest.approx(0.25 * fetch_ns, rel=0.01)
+    assert found["put"].time_ns == pytest.approx(200e6, rel=0.2)
+    assert found["index_wait"].time_ns > 0.2 * sum(row.wall_ns for row in waits.workers)
+    cpu_ns = found["fetch"].cpu_ns + found["collate"].cpu_ns
+    assert cpu_ns == pytest.approx(fetch_ns, rel=0.02)
+    assert found["collate"].cpu_ns == pytest.approx(0.25 * fetch_ns, rel=0.25)
+
+
+def test_cpu_goes_to_the_phase_in_which_the_thread_was_seen_running() -> None:
+    """A fetch that sleeps first and computes in its collate (the last half)."""
+    base = builders.profile(1, fetch_ms=40, collate_fraction=0.5, batches=150, cpu_fraction=0.5)
+    spans = [(row.end_ns - row.collate_ns, row.end_ns) for row in base.fetches]
+    running, sleep = STATES.index("running"), STATES.index("sleep")
+    threads = tuple(
+        builders.replaced(
+            row,
+            states=tuple(
+                running if any(a <= t < b for a, b in spans) else sleep for t in row.sample_ns
+            ),
+        )
+        if row.role == "worker"
+        else row
+        for row in base.threads
+    )
+    found = {row.name: row for row in waits_of(builders.without(base, threads=threads)).phases}
+    assert found["collate"].cpu_ns > 0.9 * found["collate"].time_ns
+    assert found["fetch"].cpu_ns < 0.1 * found["fetch"].time_ns
+
+
+def test_without_workers_there_is_no_waiting_for_a_task() -> None:
+    names = [row.name for row in waits_of(builders.profile(0)).phases]
+    assert names == ["fetch", "collate"]
+    assert waits_of(builders.profile(0)).others == ()
+
+
+def test_every_worker_has_a_feeder_row() -> None:
+    profile = builders.profile(3, feeder_ms=4, fetch_ms=20, batches=150, epochs=2)
+    others = waits_of(profile).others
+    assert [(row.who, row.worker) for row in others] == [
+        ("feeder", 0),
+        ("feeder", 1),
+        ("feeder", 2),
+    ]
+    for row in others:
+        assert row.part_ns("cpu") == pytest.approx(100 * 4e6, rel=0.2)
+        assert row.fraction("idle") > 0.5
+
+
+def test_a_feeder_in_a_full_pipe_hands_over_and_a_pinning_thread_in_one_waits() -> None:
+    base = builders.profile(1, feeder_ms=0.1, batches=60)
+    pipe = STATES.index("pipe")
+    (feeder,) = [row for row in base.threads if row.role == "feeder"]
+    stuck = builders.replaced(feeder, states=(pipe,) * len(feeder.states))
+    pinning = builders.replaced(stuck, role="pin_memory", worker=-1, pid=base.pid, tid=base.pid + 9)
+    others = waits_of(builders.without(base, threads=(stuck, pinning))).others
+    by_who = {row.who: row for row in others}
+    assert by_who["feeder"].fraction("hand_over") > 0.9
+    assert by_who["pin_memory"].fraction("idle") > 0.9
+
+
+def test_threads_whose_times_were_not_readable_are_divided_by_samples() -> None:
+    base = builders.profile(1, feeder_ms=10, fetch_ms=20, batches=100)
+    threads = tuple(
+        builders.replaced(row, exact=False, run_ns=0, run_queue_ns=0) for row in base.threads
+    )
+    (row,) = waits_of(builders.without(base, threads=threads)).others
+    assert row.fraction("cpu") == pytest.approx(0.45, abs=0.2)

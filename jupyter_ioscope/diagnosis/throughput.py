@@ -8,7 +8,7 @@ from jupyter_ioscope.model.diagnosis import Throughput
 from jupyter_ioscope.model.records import Batch
 
 # An epoch's steady part must be at least this long to stand for it, else the epoch counts whole.
-_ENOUGH = 8
+ENOUGH = 8
 
 
 def throughput_of(facts: Facts) -> Throughput | None:
@@ -30,7 +30,7 @@ def throughput_of(facts: Facts) -> Throughput | None:
     begins = {epoch.epoch: epoch.iter_start_ns for epoch in facts.profile.epochs}
     for number, rows in epochs.items():
         skip = warm_up(facts)
-        if len(rows) < skip + _ENOUGH:
+        if len(rows) < skip + ENOUGH:
             skip = 0
         before = rows[skip - 1].wait_end_ns if skip else begins.get(number, rows[0].wait_start_ns)
         for row in rows[skip:]:

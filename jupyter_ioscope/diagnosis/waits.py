@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.consumer_waits import consumer_waits
 from jupyter_ioscope.diagnosis.loop import loop_of
+from jupyter_ioscope.diagnosis.other_waits import other_waits
 from jupyter_ioscope.diagnosis.phases import made_by
 from jupyter_ioscope.diagnosis.spread import UNKNOWN_FRACTION_ERROR, block_ratio_error
+from jupyter_ioscope.diagnosis.worker_phases import worker_phases
 from jupyter_ioscope.diagnosis.worker_waits import worker_waits
 from jupyter_ioscope.model.diagnosis import Waits
 from jupyter_ioscope.model.profile import Profile
@@ -27,7 +29,7 @@ def waits_of(profile: Profile) -> Waits:
     loop = loop_of(profile)
     workers = worker_waits(profile)
     if loop is None or loop.wall_ns <= 0:
-        return Waits(None, workers, 0.0, 0.0)
+        return Waits(None, workers, 0.0, 0.0, other_waits(profile))
     consumer = consumer_waits(profile, loop, made_by(profile.batches, profile.fetches))
     error = block_ratio_error(
         [float(row.wait_ns) for row in profile.batches],
@@ -38,4 +40,6 @@ def waits_of(profile: Profile) -> Waits:
         workers,
         min(1.0, loop.blocked_ns / loop.wall_ns),
         UNKNOWN_FRACTION_ERROR if error is None else error,
+        other_waits(profile),
+        worker_phases(profile, consumer, workers),
     )

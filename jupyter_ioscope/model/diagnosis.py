@@ -91,7 +91,7 @@ class ThreadWaits:
 #   index_wait  no task: what to fetch next has not come
 #   fetch       getting the items
 #   collate     joining them
-#   put         on a core, or waiting for one, to hand the batch on
+#   put         on a core to hand the batch on
 WORKER_PHASES = ("start_up", "index_wait", "fetch", "collate", "put")
 
 
@@ -173,7 +173,7 @@ class Throughput:
 #   hand_over          taking over a batch, by the loop's process or its pinning thread
 #   feeder             handing a batch on, by the workers' feeder threads
 #   gil                Python work of all threads of one process
-#   start_up           starting and stopping each epoch
+#   start_up           starting each epoch, then its batches
 CEILINGS = (
     "consumer",
     "process",
