@@ -37,7 +37,7 @@ _FLUSH_NS = 1_000_000_000
 _LEARN_NS = 250_000_000
 _LATE_NS = 20_000_000  # four switch intervals: any thread that runs Python lets go before
 _INSTANT_NS = 3_000_000  # below the switch interval (5 ms): nobody can have taken the GIL
-_OTHERS = 1  # threads beside the main one that are looked at at one instant, drawn at random
+_OTHERS_EVERY = 2  # instants: then one of the threads beside the main one is looked at as well
 _MAX_STACKS = 20_000  # different ones a process
 _MAX_INSTANTS = 20_000  # of all threads, before every second one is forgotten
 
@@ -95,6 +95,7 @@ class BlockedSampler:
         self._main_ident = threading.get_ident() if here else 0
         self._names: dict[int, str] = {}
         self._before: Exact = main.exact()
+        self._faulting = False
         self._keys = Keys()
         self._stacks: dict[tuple[tuple[Any, int], ...], int] = {}
         self._fresh = _Fresh()
@@ -145,6 +146,7 @@ class BlockedSampler:
             if now_ns - learnt_ns > _LEARN_NS:
                 learnt_ns = now_ns
                 self._learn()
+                self._look_for_faults()
             if now_ns - flushed_ns > _FLUSH_NS:
                 flushed_ns = now_ns
                 self._flush()
@@ -160,7 +162,7 @@ class BlockedSampler:
             if ident in frames and (state := self._state(ident, thread)) is not None
         ]
         stacks = {ident: tuple(_places(frames[ident])) for ident, *_ in found}
-        late = self._kept_waiting(due_ns, now_ns) and waited
+        late = self._faulting and self._kept_waiting(due_ns, now_ns) and waited
         main_stack = tuple(_places(frames.get(self._main_ident))) if late else ()
         main_blocked = not waited and any(thread is self._main for _, thread, *_ in found)
         turns = self._main.turns() if main_blocked else 0
@@ -184,9 +186,9 @@ class BlockedSampler:
 
     def _chosen(self) -> list[tuple[int, OwnThread]]:
         others = self._others
-        if len(others) > _OTHERS:
-            others = self._random.sample(others, _OTHERS)
-        return [(self._main_ident, self._main), *others]
+        if not others or self._instants % _OTHERS_EVERY:
+            return [(self._main_ident, self._main)]
+        return [(self._main_ident, self._main), self._random.choice(others)]
 
     def _state(self, ident: int, thread: OwnThread) -> tuple[Key, int] | None:
         try:
@@ -195,6 +197,11 @@ class BlockedSampler:
             if thread is not self._main:
                 self._forget(ident)
             return None
+
+    def _look_for_faults(self) -> None:
+        """Exact counters are read at every instant only while the main thread meets page faults."""
+        before, self._before = self._before, self._main.exact()
+        self._faulting = self._before.major_faults > before.major_faults
 
     def _kept_waiting(self, due_ns: int, now_ns: int) -> bool:
         """Whether this instant is late because the main thread was blocked in page faults."""
