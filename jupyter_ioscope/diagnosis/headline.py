@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jupyter_ioscope.diagnosis.facts import NOISE_SHARE, Facts
-from jupyter_ioscope.diagnosis.ranking import OTHERS
+from jupyter_ioscope.diagnosis.ranking import OTHERS, STEP
+from jupyter_ioscope.diagnosis.unrecorded import Unrecorded
+from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import STATES, ThreadReadings
 from jupyter_ioscope.units import percent, plus_minus, seconds, significant
 
@@ -14,16 +17,30 @@ from jupyter_ioscope.units import percent, plus_minus, seconds, significant
 FEW_BATCHES = 8
 # What other programs cost is said in the first sentence from this part of the loop on.
 MUCH = 0.2
+NO_BATCH = "The loader gave no batch."
+# States in words, for a cell that got its data from no loader.
+_DOING = {
+    "running": "computing",
+    "cpu_elsewhere": "waiting for threads that computed",
+    "disk": "in calls on files",
+    "page_fault": "waiting for memory-mapped files",
+    "network": "waiting for the network",
+    "poll": "waiting for an event",
+    "sleep": "sleeping",
+    "pipe": "waiting for another process",
+    "futex": "waiting for another thread",
+    "wait_child": "waiting for a child process",
+}
 
 
 def headline(facts: Facts, findings: Sequence[Finding]) -> str:
     """One sentence. It names the loop's waiting, the number everything else explains."""
     profile = facts.profile
-    if not profile.loaders and not profile.epochs and not profile.batches:
-        return "No DataLoader and no Hugging Face dataset was iterated in this cell."
-    if not profile.batches:
-        return "The loader gave no batch."
     first = findings[0] if findings else None
+    if not profile.loaders and not profile.epochs and not profile.batches:
+        return _of_unrecorded(first)
+    if not profile.batches:
+        return f"The loader gave no batch: {_small(first.title)}." if first else NO_BATCH
     if first and first.cause == "first_batch_setup" and facts.before_ns > facts.loop.wall_ns:
         before, loop = seconds(facts.before_ns / 1e9), seconds(facts.loop_s)
         return f"The loop took {loop}, but {before} passed before it began."
@@ -39,7 +56,29 @@ def headline(facts: Facts, findings: Sequence[Finding]) -> str:
     waited = f"the loop waited for data {percent(facts.waits.wait_fraction)} of the time"
     if first and first.cause == "not_loader_bound" and facts.waits.wait_fraction < 0.5:
         return f"Nothing to fix here: your own step is the limit; {waited}."
+    if first and STEP in first.refines and facts.waits.wait_fraction < 0.5:
+        return _of_step(facts, first)
     return f"{waited[0].upper()}{waited[1:]}{_meanwhile(facts, findings)}."
+
+
+def _of_unrecorded(first: Finding | None) -> str:
+    """No loader is known: what is said is about the whole cell, and says so."""
+    if first is None:
+        return "No DataLoader and no Hugging Face dataset was iterated in this cell."
+    return (
+        f"{first.title}. No loader was recognised: the whole cell was judged, and how many batches "
+        "it got is not known."
+    )
+
+
+def _of_step(facts: Facts, first: Finding) -> str:
+    """The loader keeps up, and something in the step can be left out."""
+    waited = percent(facts.waits.wait_fraction)
+    return f"{first.title}; the loop waited for data {waited} of the time."
+
+
+def _small(title: str) -> str:
+    return title[0].lower() + title[1:]
 
 
 def _meanwhile(facts: Facts, findings: Sequence[Finding]) -> str:
@@ -53,7 +92,9 @@ def _meanwhile(facts: Facts, findings: Sequence[Finding]) -> str:
 def detail(facts: Facts, findings: Sequence[Finding], apart: bool) -> str:
     """What holds the loop back, with its evidence, and how far behind the next cause is."""
     if not facts.profile.batches:
-        return " ".join(line for line in (_ended(facts), _without_a_loader(facts)) if line)
+        lines = [line for row in findings[:1] for line in (_would_free(facts, row), *row.evidence)]
+        lines += [_ended(facts), "" if findings else _without_a_loader(facts)]
+        return " ".join(line for line in lines if line)
     if not findings and facts.too_short:
         return "Run it over more batches, or more often, to see where its time goes."
     if not findings:
@@ -65,14 +106,22 @@ def detail(facts: Facts, findings: Sequence[Finding], apart: bool) -> str:
         lines += first.evidence[:1]
     if first.where and not any(first.where in line for line in lines):
         lines += [line for line in first.evidence if first.where in line][:1]
-    if len(findings) > 1:
-        lines.append(_next(first, findings[1], apart))
+    rivals = [row for row in findings[1:] if row.cause not in first.refines]
+    if rivals:
+        lines.append(_next(first, rivals[0], apart))
     return " ".join(lines)
 
 
 def _ended(facts: Facts) -> str:
     ended = facts.profile.ended_by
     return f"The cell ended with {ended}." if ended else ""
+
+
+def _would_free(facts: Facts, row: Finding) -> str:
+    """What a cause costs a cell without batches; nothing where the loop never began."""
+    if facts.profile.epochs:
+        return ""
+    return f"Without it the cell would take about {percent(row.share)} less time."
 
 
 def _without_a_loader(facts: Facts) -> str:
@@ -88,7 +137,26 @@ def _without_a_loader(facts: Facts) -> str:
         many = "thread" if len(own) == 1 else "threads"
         lines.append(f"{len(own)} {many} of this process used {used}.")
         lines.append(_gil_line(own))
+    lines.append(_spent_line(profile))
     return " ".join(line for line in lines if line)
+
+
+def _spent_line(profile: Profile) -> str:
+    """What the cell's own thread did, where that was seen."""
+    cell = Unrecorded(profile)
+    if not cell.applies:
+        return ""
+    try:
+        states, place = cell.states, cell.place
+    except NotMeasuredError:
+        return ""
+    doing = max(states, key=lambda state: states[state], default="")
+    if doing not in _DOING:
+        return ""
+    where = f", mostly in {place}" if place else ""
+    return (
+        f"The cell's own thread spent {percent(states[doing])} of the time {_DOING[doing]}{where}."
+    )
 
 
 def _gil_line(rows: Sequence[ThreadReadings]) -> str:

@@ -144,9 +144,11 @@ class Unrecorded:
 
     def error(self, fraction: float) -> float:
         """One standard error of a fraction of the cell's samples. Neighbouring samples may fall
-        into one wait, so runs of equal states are the draws."""
+        into one wait: runs of equal states are the draws, or one sample in eight, because short
+        waits of one kind look like one run."""
         states = [state for _, state in self._inside(self.consumer)]
         runs = 1 + sum(one != other for one, other in pairwise(states))
+        runs = max(runs, len(states) // 8)
         smooth = (fraction * runs + 1) / (runs + 2)
         return math.sqrt(smooth * (1 - smooth) / (runs + 2))
 
