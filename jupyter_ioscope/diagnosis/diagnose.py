@@ -10,12 +10,14 @@ from typing import TypeVar
 from jupyter_ioscope import registry
 from jupyter_ioscope.diagnosis import rules as rules_package
 from jupyter_ioscope.diagnosis.ceilings import ceilings_of
+from jupyter_ioscope.diagnosis.demand import demand_of
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.headline import detail, headline
 from jupyter_ioscope.diagnosis.outliers import outliers_of
 from jupyter_ioscope.diagnosis.ranking import margin, ranked, separated, would_separate
 from jupyter_ioscope.diagnosis.rules._rule import Rule
 from jupyter_ioscope.diagnosis.throughput import throughput_of
+from jupyter_ioscope.diagnosis.tiers import tier_of
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import (
     Ceiling,
@@ -65,6 +67,8 @@ def judged(profile: Profile, rules: Sequence[Rule]) -> Diagnosis:
         else None,
         ceilings=_try("ceilings", lambda: ceilings_of(facts), no_ceilings, unknown),
         outliers=_try("outliers", lambda: outliers_of(profile), Outliers(), unknown),
+        demand=_try("demand for cores", lambda: demand_of(facts), None, unknown),
+        tier=tier_of(profile),
         unknown=tuple(unknown),
         not_measured=profile.not_measured,
     )

@@ -1,0 +1,31 @@
+"""How much could be seen of a run, in words."""
+
+from __future__ import annotations
+
+from jupyter_ioscope.model.diagnosis import Tier
+from jupyter_ioscope.model.profile import Profile
+
+_FULL = Tier("full", "full evidence", "batch records, states and stacks of all threads")
+_NO_STACKS = Tier("full", "full evidence", "batch records and states of all threads; stacks off")
+_NO_PTRACE = Tier(
+    "no_ptrace",
+    "no right to attach",
+    "without ptrace rights system calls cannot be seen and stacks come from inside the processes: "
+    "disk, locks and the GIL are told apart less surely",
+)
+_IN_PROCESS = Tier(
+    "in_process",
+    "records only",
+    "no sampler ran beside the processes: times and CPU of batches and fetches are exact, what "
+    "blocked threads waited for is not known",
+)
+
+
+def tier_of(profile: Profile) -> Tier:
+    """The tier that a profile's evidence belongs to."""
+    if profile.tier == "full":
+        return _FULL if profile.stacks is not None else _NO_STACKS
+    for tier in (_NO_PTRACE, _IN_PROCESS):
+        if profile.tier == tier.name:
+            return tier
+    return Tier(profile.tier, profile.tier, "")
