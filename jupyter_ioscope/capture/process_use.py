@@ -20,7 +20,7 @@ from jupyter_ioscope.model.observed import ProcessUse
 _MOST_READINGS = 64  # of memory: the first ones and the last
 _YOUNG_S = 1.0
 _MEMORY_YOUNG_S, _MEMORY_S = 0.2, 0.95  # between two readings of a process' memory
-_MEMORY_SHARE = 0.003  # of a core, at most, for these readings
+_MEMORY_SHARE = 0.001  # of a core, at most, for readings beside those of the memory probe
 _FILES_S = 2.0  # between two counts of open descriptors
 
 
@@ -49,13 +49,15 @@ def parse_io(raw: bytes) -> Counters:
 
 
 def private_bytes(rollup: bytes) -> int:
-    """Private memory by a text of `/proc/<pid>/smaps_rollup`; -1 where it is not one."""
-    sizes = [
-        int(line.split()[1])
+    """Private memory by a text of `/proc/<pid>/smaps_rollup`; -1 where it is not one. Segments of
+    shared memory that nobody else has mapped yet are left out: they are batches on their way."""
+    sizes = {
+        line.partition(b":")[0]: int(line.split()[1])
         for line in rollup.splitlines()
-        if line.startswith((b"Private_Clean:", b"Private_Dirty:", b"Private_Hugetlb:"))
-    ]
-    return sum(sizes) * 1024 if sizes else -1
+        if line.startswith((b"Private_", b"Pss_Shmem:"))
+    }
+    segments = sizes.pop(b"Pss_Shmem", 0)
+    return max(0, sum(sizes.values()) - segments) * 1024 if sizes else -1
 
 
 class _Process:
