@@ -39,7 +39,7 @@ class WhatIf:
     """
 
     def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+        self.facts = facts
         found = throughput_of(facts)
         if found is None or found.samples_per_s <= 0:
             raise NotMeasuredError("predictions", "no steady throughput was measured")
@@ -52,8 +52,8 @@ class WhatIf:
     @property
     def current(self) -> Setting:
         """The loader as it was recorded."""
-        info = self._facts.loader
-        workers = 0 if self._facts.alone else info.num_workers
+        info = self.facts.loader
+        workers = 0 if self.facts.alone else info.num_workers
         return Setting(workers, (info.prefetch_factor or 2) if workers else 2, info.in_order)
 
     def cores(self, setting: Setting) -> float:
@@ -62,9 +62,9 @@ class WhatIf:
         What they leave, or a fair share if that is more: the kernel divides cores among those who
         want them, so more workers take more from the others.
         """
-        all_cores = self._facts.cores
+        all_cores = self.facts.cores
         try:
-            taken = self._facts.taken_cores
+            taken = self.facts.taken_cores
         except NotMeasuredError:
             return all_cores
         own = setting.workers + 1
@@ -114,7 +114,7 @@ class WhatIf:
     @cached_property
     def _sampled(self) -> bool:
         try:
-            self._facts.need_states()
+            self.facts.need_states()
         except NotMeasuredError:
             return False
         return True
@@ -125,11 +125,11 @@ class WhatIf:
         and goes with the number of workers, so the model adds it itself."""
         if not self._sampled:
             return 0.0
-        off_ns = sum(max(0, row.fetch_ns - row.cpu_ns) for row in self._facts.profile.fetches)
-        return min(1.0, self._facts.part_ns("run_queue") / off_ns) if off_ns else 0.0
+        off_ns = sum(max(0, row.fetch_ns - row.cpu_ns) for row in self.facts.profile.fetches)
+        return min(1.0, self.facts.part_ns("run_queue") / off_ns) if off_ns else 0.0
 
     def _pieces(self) -> list[Piece]:
-        facts = self._facts
+        facts = self.facts
         known = [row for row in facts.batches if row.batch in facts.made][-MOST_PIECES:]
         if not known:
             return []
@@ -193,4 +193,4 @@ class WhatIf:
         return cpu, (fetch.fetch_ns - cpu) * (1 - self._queue_fraction)
 
     def _samples(self, row: Batch) -> float:
-        return float(row.samples) if row.samples > 0 else self._facts.samples_per_batch
+        return float(row.samples) if row.samples > 0 else self.facts.samples_per_batch

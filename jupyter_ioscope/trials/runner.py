@@ -6,7 +6,7 @@ import os
 import random
 import threading
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from jupyter_ioscope.model.comparison import Trial
 from jupyter_ioscope.trials.child import Job
@@ -18,6 +18,14 @@ from jupyter_ioscope.trials.progress import Reporter
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggle import Toggle
 from jupyter_ioscope.trials.trial import Plan, timed
+
+
+class Measured(NamedTuple):
+    """What one run outside of a pair showed."""
+
+    samples_per_s: float
+    first_batch_s: float
+    peak_bytes: int
 
 
 class Runner:
@@ -60,6 +68,19 @@ class Runner:
     def untimed(self, arm: str, spec: LoaderSpec, plan: Plan) -> set[str]:
         """One pass as the timed ones will be; the data files it used (none in the kernel)."""
         return set(self._timed(arm, spec, plan, learn=True)[0].get("files", ()))
+
+    def run_job(self, job: Job) -> dict[str, Any]:
+        """The result of any other job."""
+        return self.isolation.run(job, self._watch)[0]
+
+    def measured(self, arm: str, spec: LoaderSpec, plan: Plan) -> Measured:
+        """One run outside of a pair; of a loader that ends before it is steady, the whole of it."""
+        started = time.monotonic()
+        result, peak_bytes = self._timed(arm, spec, plan, learn=False)
+        pilot = pilot_of(result, time.monotonic() - started, spec, plan.discard)
+        return Measured(
+            pilot.samples_per_s, result["first_batch_s"], max(peak_bytes, result["memory_bytes"])
+        )
 
     def trial(self, arm: str, spec: LoaderSpec, plan: Plan, pair: int) -> Trial:
         result, peak_bytes = self._timed(arm, spec, plan, learn=False)

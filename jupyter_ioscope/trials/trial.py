@@ -12,12 +12,14 @@ from jupyter_ioscope.trials.build import build
 from jupyter_ioscope.trials.counting import Beats, Indices, seed_all, shut_down, worker_ids
 from jupyter_ioscope.trials.page_cache import LearnFiles, mapped_files
 from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.step import NO_STEP, Step
 
 
 class Plan(NamedTuple):
     """How long to run. `discard` batches after each start of an epoch say nothing; the stretch
     then ends after `samples` (0: after `seconds` and `batches`), at a whole round of the workers,
-    or after `max_s` in any case. In mode "epochs" one epoch is let pass and `epochs` are timed."""
+    or after `max_s` in any case. In mode "epochs" one epoch is let pass and `epochs` are timed.
+    `step` stands in for the user's own time with each batch."""
 
     mode: str  # "steady" or "epochs"
     seed: int
@@ -27,6 +29,7 @@ class Plan(NamedTuple):
     batches: int = 1
     max_s: float = 60.0
     epochs: int = 1
+    step: Step = NO_STEP
 
 
 class _Meter:
@@ -159,6 +162,7 @@ class _Run:
             if self.stop():
                 raise InterruptedError("stopped")
             yield number, count
+            self.plan.step.run()
 
     def _epoch_ended(self, batches: int, samples: int) -> None:
         if not batches:

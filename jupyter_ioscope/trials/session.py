@@ -1,0 +1,131 @@
+"""One comparison from start to end: checks, pilots, pairs, and what they show."""
+
+from __future__ import annotations
+
+import math
+
+from jupyter_ioscope.errors import TrialError
+from jupyter_ioscope.model.comparison import Comparison
+from jupyter_ioscope.trials.code import code_of
+from jupyter_ioscope.trials.outcome import Cancelled
+from jupyter_ioscope.trials.pairs import Pairs
+from jupyter_ioscope.trials.plan import epochs_plan, is_short, pilot_plan, steady_plan
+from jupyter_ioscope.trials.result import Draft, comparison
+from jupyter_ioscope.trials.runner import Runner
+from jupyter_ioscope.trials.same_data import same_data
+from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.step import NO_STEP, Step
+from jupyter_ioscope.trials.toggle import Toggle, refuse_or_pass
+from jupyter_ioscope.trials.trial import Plan
+from jupyter_ioscope.units import significant
+
+_STEP = (
+    "Trials draw batches as fast as they come: a loop whose own step is longer than the loader "
+    "needs per batch gains less than this ratio."
+)
+
+
+class Session:
+    """One comparison from start to end."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        specs: tuple[LoaderSpec, LoaderSpec],
+        toggles: tuple[Toggle, ...],
+        labels: tuple[str, str],
+        cache: str,
+        budget_s: float,
+        step: Step = NO_STEP,
+    ) -> None:
+        self.runner, self.specs, self.toggles = runner, specs, toggles
+        self.cold, self.budget_s, self.step = cache == "cold", budget_s, step
+        names = tuple(toggle.name for toggle in toggles)
+        self.draft = Draft(Pairs(specs, self.cold), labels, names)
+
+    def run(self) -> Comparison:
+        try:
+            self._prepare()
+            self._measure()
+        except Cancelled:
+            if not self.draft.pairs.complete:
+                self.runner.reporter.last("cancelled", "cancelled")
+                raise TrialError("cancelled before the first pair of trials was complete") from None
+            return self._finished(cancelled=True)
+        return self._finished(cancelled=False)
+
+    def _finished(self, cancelled: bool) -> Comparison:
+        isolation, reporter = self.runner.isolation, self.runner.reporter
+        made = comparison(self.draft, isolation.rung, isolation.text, reporter.age_s(), cancelled)
+        reporter.last("cancelled" if cancelled else "done", made.verdict)
+        return made
+
+    def _prepare(self) -> None:
+        """Make arm B, and see that both arms work and deliver the same samples."""
+        spec_a, spec_b = self.specs
+        reporter = self.runner.reporter
+        for toggle in self.toggles:
+            refuse_or_pass(toggle, spec_b)
+            if toggle.learn is None or toggle.apply_learnt is None:
+                spec_b = toggle.apply(spec_b)
+            else:
+                reporter.stage("preparing", f"seeing whether {toggle.name} applies")
+                spec_b = toggle.apply_learnt(spec_b, self.runner.learn(toggle, spec_b))
+        self.specs = (spec_a, spec_b)
+        self.draft.pairs.specs = self.specs
+        codes = [code_of(spec_a, spec_b)]
+        codes += [toggle.code(spec_b) for toggle in self.toggles if toggle.learn is not None]
+        self.draft.code = "\n\n".join(code for code in codes if code)
+        reporter.stage("checking", "comparing the samples of both arms")
+        self.draft.same_data = same_data(
+            self.runner.deliver, spec_a, spec_b, toggled=bool(self.toggles)
+        )
+
+    def _measure(self) -> None:
+        spec_a, spec_b = self.specs
+        reporter, pairs = self.runner.reporter, self.draft.pairs
+        plan = self._plan()
+        reporter.stage("preparing", "one untimed pass")
+        files = self.runner.untimed("A", spec_a, plan)
+        if spec_a.dataset is not spec_b.dataset:
+            files |= self.runner.untimed("B", spec_b, plan)
+        pairs.files = sorted(files)
+        pairs.run(self.runner, plan, self.budget_s)
+        said = [*dict.fromkeys((*spec_a.notes, *spec_b.notes)), *self.draft.notes]
+        if self.step == NO_STEP:
+            said.append(_STEP)
+        counts = {trial.samples for trial in pairs.trials}
+        if plan.mode == "steady" and len(counts) == 1:
+            said.append(f"Every trial timed the same {counts.pop():,} samples, after a warm-up.")
+        self.draft.notes = tuple(said)
+
+    def _plan(self) -> Plan:
+        """Lengths from a pilot of each arm."""
+        spec_a, spec_b = self.specs
+        reporter = self.runner.reporter
+        first = pilot_plan(spec_a, spec_b, self.runner.seed, self.budget_s)._replace(step=self.step)
+        reporter.stage("preparing", "pilot of arm A")
+        pilot_a = self.runner.pilot("A", spec_a, first)
+        reporter.stage("preparing", "pilot of arm B")
+        pilots = (pilot_a, self.runner.pilot("B", spec_b, first))
+        left_s = max(0.0, self.budget_s - reporter.age_s())
+        short = any(is_short(p, spec) for p, spec in zip(pilots, self.specs, strict=True))
+        between = [t.name for t in self.toggles if t.end_point == "epochs"]
+        if short or between:
+            whole = epochs_plan(first, pilots, left_s)
+            if short:
+                self._say("An epoch ends before the loader is steady, so whole epochs were timed.")
+                return whole or first._replace(mode="epochs")
+            if whole is not None:
+                self._say(f"{between[0]} works between epochs, so whole epochs were timed.")
+                return whole
+            longest = max(pilot.epoch_s for pilot in pilots)
+            span = f"about {significant(longest, 2)} s" if math.isfinite(longest) else "endless"
+            self._say(
+                f"{between[0]} works between epochs, and an epoch ({span}) is too long to time "
+                "several in this budget: the ratio is that of the steady part, without its gain."
+            )
+        return steady_plan(first, pilots, self.specs, left_s)
+
+    def _say(self, text: str) -> None:
+        self.draft.notes = (*self.draft.notes, text)

@@ -1,0 +1,113 @@
+"""The tuner finds what a real loader needs, proves it, and leaves a good loader alone."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+from torch.utils.data import DataLoader
+
+import jupyter_ioscope as ioscope
+from jupyter_ioscope.errors import InputError, TrialError
+from jupyter_ioscope.model.prediction import Setting
+from jupyter_ioscope.model.tuning import Tuning
+from jupyter_ioscope.trials.progress import Progress
+from jupyter_ioscope.trials.room import Room, free_memory_bytes
+from jupyter_ioscope.trials.step import Step
+from jupyter_ioscope.trials.tuner import step_of, tune
+from tests import builders
+from tests.leftovers import nothing_left_behind
+from tests.trial_loaders import Raising, Sleeping, random_states
+
+pytestmark = pytest.mark.timeout(180)
+
+
+def test_a_loader_that_waits_gets_workers_and_the_pairs_bear_it_out() -> None:
+    steps: list[Progress] = []
+    loader = DataLoader(Sleeping(2000), batch_size=4)
+    states = random_states()
+    found = tune(loader, budget_s=25, on_progress=steps.append)
+    assert found.current == Setting(0, 2)
+    assert found.best.workers >= 3
+    assert found.comparison is not None
+    assert found.comparison.verdict == "faster"
+    assert found.comparison.same_data.verdict == "identical"
+    assert 2 <= len(found.tried) <= 6
+    assert found.tried[0].setting == found.current
+    assert f"num_workers={found.best.workers},  # was 0" in found.code
+    assert len(found.predicted) > 12
+    assert all(row.low <= row.samples_per_s <= row.high for row in found.predicted)
+    assert steps[-1].state == "done"
+    assert loader.num_workers == 0
+    assert random_states() == states
+
+
+def test_a_loader_that_keeps_up_with_its_step_is_left_alone() -> None:
+    loader = DataLoader(Sleeping(2000, wait_s=0.001), batch_size=4, num_workers=1)
+    with ioscope.profile(stacks=False) as recording:
+        for number, _ in enumerate(loader):
+            time.sleep(0.03)
+            if number == 40:
+                break
+    step = step_of(recording.profile)
+    assert step.off_s == pytest.approx(0.03, rel=0.5)
+    assert step.cpu_s < 0.01
+    found = tune(loader, budget_s=25, profile=recording.profile)
+    assert not found.changed or found.best.workers <= 1
+    assert any("stand-in for your step" in note for note in found.notes)
+
+
+def test_cancelling_leaves_nothing_and_tells_what_was_tried() -> None:
+    cancel = threading.Event()
+    found: list[Tuning] = []
+    loader = DataLoader(Sleeping(4000), batch_size=4)
+    tune(DataLoader(Sleeping(8), batch_size=4), budget_s=1)  # starts what is kept
+    with nothing_left_behind():
+
+        def work() -> None:
+            found.append(tune(loader, budget_s=60, cancel=cancel))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        time.sleep(6.0)
+        cancel.set()
+        asked_s = time.monotonic()
+        thread.join(20)
+        assert not thread.is_alive()
+        assert time.monotonic() - asked_s < 15
+    assert found[0].cancelled
+
+
+def test_a_loader_that_fails_is_an_error_with_its_own_words() -> None:
+    with pytest.raises(TrialError, match="sample 20"):
+        tune(DataLoader(Raising(400), batch_size=4), budget_s=6)
+
+
+@pytest.mark.parametrize("budget", [0, -3, float("nan"), "ten", None, True])
+def test_a_budget_that_is_none_is_refused(budget: Any) -> None:
+    with pytest.raises(InputError, match="budget_s"):
+        tune(DataLoader(Sleeping(8)), budget_s=budget)
+
+
+def test_only_data_loaders_are_tuned() -> None:
+    with pytest.raises(InputError, match="DataLoader"):
+        tune([1, 2, 3])
+
+
+def test_settings_that_memory_has_no_room_for_are_refused_with_numbers() -> None:
+    room = Room(
+        4, memory_bytes=8 << 30, shm_bytes=64 << 20, worker_bytes=1 << 30, batch_bytes=4 << 20
+    )
+    assert room.most_workers == 4
+    assert room.refuses(Setting(2, 2)) == ""
+    assert "shared memory" in room.refuses(Setting(4, 4))
+    assert "free" in Room(4, 1 << 30, 1 << 40, 400 << 20, 0).refuses(Setting(2, 2))
+    assert free_memory_bytes() > 1 << 20
+
+
+def test_the_step_of_a_profile_is_split_into_cpu_and_the_rest() -> None:
+    step = step_of(builders.profile(workers=2, step_ms=8.0))
+    assert step.cpu_s + step.off_s == pytest.approx(0.008, rel=0.1)
+    assert step_of(builders.empty_profile()) == Step()
