@@ -241,11 +241,14 @@ class Recording:
 
 
 def _message_of(error: BaseException | None) -> str:
-    """The beginning of an error's message; a user's exception may fail to tell it."""
+    """Beginning and end of an error's message: a worker's error brings its traceback along, and
+    says at the end what it was. A user's exception may fail to tell anything."""
     try:
-        return str(error)[:_LONGEST_MESSAGE] if error is not None else ""
+        text = str(error) if error is not None else ""
     except Exception:
         return ""
+    half = _LONGEST_MESSAGE // 2
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} ... {text[-half:].strip()}"
 
 
 def _cells_of_shell() -> CellMap:

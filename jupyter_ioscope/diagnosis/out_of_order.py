@@ -50,29 +50,28 @@ def waited_for_order(batches: Sequence[Batch], made: Mapping[int, Fetch]) -> Ord
     return Order(behind_ns, waited_ns, count)
 
 
-def tail_ratio(fetches: Sequence[Fetch]) -> float:
+def tail_ratio(fetches: Sequence[Fetch], held_up: float | None) -> float:
     """How many times the usual fetch the slowest twentieth takes (95th percentile over median),
-    first fetches left out, and what a fetch was only held up by others on its core."""
+    first fetches left out, and what a fetch only waited for a core.
+
+    `held_up` is that part of the fetches' time off the CPU, None where it was not seen: then the
+    two kinds of switches divide it. A thread that blocks gives its core away, one that is held up
+    loses it.
+    """
     seen: set[int] = set()
     times = []
     for row in sorted(fetches, key=lambda fetch: fetch.start_ns):
         if row.pid in seen:
-            times.append(_own_ns(row))
+            switches = max(1, row.voluntary_switches + row.involuntary_switches)
+            held = row.involuntary_switches / switches if held_up is None else held_up
+            cpu_ns = min(row.cpu_ns, row.fetch_ns)
+            times.append(cpu_ns + (row.fetch_ns - cpu_ns) * (1 - held))
         seen.add(row.pid)
     if not times:
         return 1.0
     times.sort()
     middle = times[len(times) // 2]
     return times[min(len(times) - 1, int(0.95 * len(times)))] / middle if middle else 1.0
-
-
-def _own_ns(row: Fetch) -> float:
-    """CPU time and time blocked. A thread that blocks gives its core away, one that is held up
-    loses it: time off the CPU is divided as the two kinds of switches are."""
-    off_ns = max(0, row.fetch_ns - row.cpu_ns)
-    switches = row.voluntary_switches + row.involuntary_switches
-    blocked = row.voluntary_switches / switches if switches else 1.0
-    return min(row.cpu_ns, row.fetch_ns) + off_ns * blocked
 
 
 def effect_of_any_order(replay: Replay, by_worker: bool) -> Effect:

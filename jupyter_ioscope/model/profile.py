@@ -84,7 +84,7 @@ class Profile:
 
     `tier` says how much could be seen: "full", "no_ptrace" (states but no stacks from outside)
     or "in_process" (records only). `ended_by` names the exception that ended the cell,
-    `ended_text` begins as its message does.
+    `ended_text` is its message, without the middle where it is long.
     `stopped_early` says that the cell went on after recording stopped (`--seconds`, `--batches`).
     """
 

@@ -38,7 +38,7 @@ def judge(facts: Facts) -> Finding | None:
     if facts.alone or facts.workers < 2 or not facts.loader.in_order:
         return None
     order = waited_for_order(facts.batches, facts.made)
-    tail = tail_ratio(facts.fetches)
+    tail = tail_ratio(facts.fetches, _held_up(facts))
     behind = order.behind_ns / facts.loop.wall_ns
     if behind < LEAST_BEHIND or tail < LEAST_TAIL:
         return None
@@ -63,6 +63,14 @@ def judge(facts: Facts) -> Finding | None:
         where=facts.where(),
         refines=_GENERAL,
     )
+
+
+def _held_up(facts: Facts) -> float | None:
+    """Part of the fetches' time off the CPU that they stood in line for a core."""
+    if not any(row.exact for row in facts.profile.threads if row.role == "worker"):
+        return None
+    off_ns = sum(max(0, row.fetch_ns - row.cpu_ns) for row in facts.fetches)
+    return min(1.0, facts.part_ns("run_queue") / off_ns) if off_ns else 0.0
 
 
 def _advice(facts: Facts, freed: float) -> str:

@@ -36,7 +36,7 @@ def judge(facts: Facts) -> Finding | None:
         if died
         else "Shared memory (/dev/shm) is nearly too small for the waiting batches",
         evidence=(
-            f"The cell ended with {profile.ended_by}: {profile.ended_text[:160]}" if died else "",
+            f"The cell ended with {profile.ended_by}: {profile.ended_text[-160:]}" if died else "",
             f"/dev/shm holds {bytes_text(size)}." if size else "",
             _need(found, size),
         ),
