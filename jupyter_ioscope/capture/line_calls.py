@@ -23,6 +23,12 @@ _MOST_LINES = 400
 _MOST_BYTES = 1_000_000
 _MOST_NAMES = 12
 
+# Calls that make randomness. A false alarm costs a piece of advice, a miss gives a wrong one.
+_CHANCE = ("random.", "numpy.random.", "torch.rand", "torch.bernoulli", "albumentations.")
+_CHANCE_METHODS = frozenset(
+    ("uniform", "integers", "normal", "standard_normal", "choice", "shuffle", "permutation")
+)
+
 
 def line_calls(stacks: Stacks | None, cells: Sequence[Cell]) -> tuple[LineCalls, ...]:
     """Calls of the user's lines in which stacks end: names of built-in functions ("open"), of
@@ -35,6 +41,10 @@ def line_calls(stacks: Stacks | None, cells: Sequence[Cell]) -> tuple[LineCalls,
             frame = stacks.frames[stack.frames[-1]]
             if frame.line > 0 and not of_a_library(frame):
                 lines.setdefault(frame.file, set()).add(frame.line)
+        for index in stack.frames:
+            frame = stacks.frames[index]
+            if not of_a_library(frame) and frame.file:
+                lines.setdefault(frame.file, set())
     sources = {f"In [{cell.execution_count}]": cell.source for cell in cells}
     found: list[LineCalls] = []
     for file in sorted(lines)[:_MOST_FILES]:
@@ -77,16 +87,31 @@ def _of_source(file: str, source: str, wanted: set[int]) -> list[LineCalls]:
         return []
     modules = _imported(tree)
     names: dict[int, list[str]] = {}
+    chance: list[str] = []
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call):
             continue
         name = _name(call.func, modules)
+        if _is_chance(name) and name not in chance and len(chance) < _MOST_NAMES:
+            chance.append(name)
         lines = range(call.lineno, (call.end_lineno or call.lineno) + 1)
         for line in wanted.intersection(lines) if name else ():
             known = names.setdefault(line, [])
             if name not in known and len(known) < _MOST_NAMES:
                 known.append(name)
-    return [LineCalls(file, line, tuple(names[line])) for line in sorted(names)]
+    found = [LineCalls(file, line, tuple(names[line])) for line in sorted(names)]
+    return [LineCalls(file, 0, tuple(chance)), *found] if chance else found
+
+
+def _is_chance(name: str) -> bool:
+    """Whether a call makes randomness."""
+    last = name.rpartition(".")[2]
+    return (
+        name.startswith(_CHANCE)
+        or last in _CHANCE_METHODS
+        or last.startswith(("Random", "rand"))
+        or last in ("ColorJitter", "AutoAugment", "TrivialAugmentWide")
+    )
 
 
 def _imported(tree: ast.AST) -> dict[str, str]:

@@ -10,6 +10,7 @@ from jupyter_ioscope.diagnosis.loop_facts import LoopFacts
 from jupyter_ioscope.diagnosis.recorded import replay_of
 from jupyter_ioscope.diagnosis.spread import Z95, together
 from jupyter_ioscope.diagnosis.storage_facts import StorageFacts
+from jupyter_ioscope.diagnosis.work import Mix, blocked_mix_of, mix_of
 from jupyter_ioscope.errors import NotMeasuredError
 
 _ON_CPU = ("cpu", "idle", "start_up", "rest", "hand_over")
@@ -46,6 +47,28 @@ class Facts(LoopFacts):
     def storage(self) -> StorageFacts:
         """Numbers about files, reads, memory and the garbage collector."""
         return StorageFacts(self)
+
+    @cached_property
+    def work(self) -> Mix:
+        """What fetching threads were seen doing, by kind of work."""
+        profile = self.profile
+        if profile.stacks is None:
+            raise NotMeasuredError("what fetches do", "stacks were not sampled")
+        role = "consumer" if self.alone else "worker"
+        mix = mix_of(profile.stacks, role, profile.calls, self.loader.library)
+        if not mix.samples:
+            raise NotMeasuredError("what fetches do", "no stack sample fell into a fetch")
+        return mix
+
+    @cached_property
+    def blocked_work(self) -> Mix | None:
+        """`work` at instants at which the threads were blocked; None where that was not sampled."""
+        profile = self.profile
+        if profile.blocked is None:
+            return None
+        role = "consumer" if self.alone else "worker"
+        mix = blocked_mix_of(profile.blocked, role, profile.calls, self.loader.library)
+        return mix if mix.samples else None
 
     @cached_property
     def replay(self) -> Replay:

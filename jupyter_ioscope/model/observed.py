@@ -103,7 +103,11 @@ class Transform(NamedTuple):
 
 class LineCalls(NamedTuple):
     """What one line of the user's calls that leaves no frame of its own: names of built-in
-    functions ("open"), of what modules give ("numpy.array"), and of methods (".split")."""
+    functions ("open"), of what modules give ("numpy.array"), and of methods (".split").
+
+    Line 0 stands for a whole file in which fetches were seen, with the calls in it that make
+    randomness: the same data may give another sample there.
+    """
 
     file: str  # as in `readings.Frame`
     line: int

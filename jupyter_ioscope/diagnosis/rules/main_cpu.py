@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from jupyter_ioscope.diagnosis.facts import Facts, Gain
+from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.diagnosis.rules._work import work_line
 from jupyter_ioscope.model.diagnosis import Finding
-from jupyter_ioscope.units import percent
 
 # What handing over a batch costs the main process, and each tensor in it: measured, one tiny tensor
 # a batch 0.93 ms, 113 of them 45 ms. Batches of thousands of objects hold numbers, not tensors.
@@ -23,9 +23,6 @@ def judge(facts: Facts) -> Finding | None:
     spread = _words.more_workers(facts) if facts.cores >= 2 and _pays(facts) else 0
     image = ("draft_decode",) if _words.decodes_images(facts) else ()
     place = facts.where() or "the work on each sample"
-    joining = _words.collate_fraction(facts)
-    if joining > 0.5:
-        return _slow_collate(facts, gain, joining)
     return finding(
         facts,
         gain,
@@ -36,6 +33,7 @@ def judge(facts: Facts) -> Finding | None:
         evidence=(
             _words.part_line(facts, "cpu"),
             _words.per_sample_line(facts, "cpu"),
+            work_line(facts),
             _words.where_line(facts),
             _words.queue_line(facts),
         ),
@@ -66,24 +64,6 @@ def _why_alone(facts: Facts) -> str:
     if facts.loader.library != "torch":
         return "A loop over the dataset itself uses one core."
     return "Workers would not help: a batch costs as much to hand over as to make."
-
-
-def _slow_collate(facts: Facts, gain: Gain, joining: float) -> Finding:
-    return finding(
-        facts,
-        gain,
-        cause="slow_collate",
-        resource="main_cpu",
-        title="Joining the items into batches takes most of the fetching",
-        evidence=(
-            f"{percent(joining)} of a fetch joins the items into a batch.",
-            _words.part_line(facts, "cpu"),
-            _words.where_line(facts),
-        ),
-        advice=_words.JOINING[0].upper() + _words.JOINING[1:] + ".",
-        toggles=("workers",) if _words.more_workers(facts) and _pays(facts) else (),
-        where=facts.where(),
-    )
 
 
 RULE = Rule("main_cpu", judge)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.diagnosis.rules._work import work_line
 from jupyter_ioscope.model.diagnosis import Finding
-from jupyter_ioscope.units import percent
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -14,37 +14,29 @@ def judge(facts: Facts) -> Finding | None:
     if facts.alone or not facts.batches:
         return None
     gain = facts.gain_cpu()
-    joining = _words.collate_fraction(facts)
-    slow_collate = joining > 0.5
     evidence = (
         _words.part_line(facts, "cpu"),
         _words.per_sample_line(facts, "cpu"),
-        f"{percent(joining)} of a fetch joins the items into a batch." if slow_collate else "",
+        work_line(facts),
         _words.where_line(facts),
         _words.queue_line(facts),
     )
     return finding(
         facts,
         gain,
-        cause="slow_collate" if slow_collate else "decode_cpu",
+        cause="decode_cpu",
         resource="worker_cpu",
-        title="Workers are busy joining items into batches"
-        if slow_collate
-        else "Workers are busy making samples on the CPU",
+        title="Workers are busy making samples on the CPU",
         evidence=evidence,
-        advice=advice(facts, slow_collate),
+        advice=advice(facts),
         toggles=toggles(facts),
         where=facts.where(),
     )
 
 
-def advice(facts: Facts, slow_collate: bool) -> str:
-    work = (
-        _words.JOINING
-        if slow_collate
-        else f"make {facts.where() or 'the work on each sample'} cheaper, or do it once and keep "
-        "the result"
-    )
+def advice(facts: Facts) -> str:
+    place = facts.where() or "the work on each sample"
+    work = f"make {place} cheaper, or do it once and keep the result"
     more = _words.more_workers(facts)
     if more:
         return (

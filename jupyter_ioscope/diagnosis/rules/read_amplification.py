@@ -1,0 +1,158 @@
+"""Far more bytes are read or unpacked for a sample than it holds."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jupyter_ioscope.diagnosis.facts import Facts, Gain
+from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.diagnosis.rules._work import (
+    CPU_CAUSES,
+    WAIT_CAUSES,
+    gain_of_work,
+    ns_per_sample,
+    place_line,
+    resource,
+    seen_line,
+)
+from jupyter_ioscope.errors import NotMeasuredError
+from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.units import bytes_text, nanoseconds, significant
+
+# So many times as many bytes as a sample holds, and at least so many more: a picture is packed,
+# a text is longer than its numbers, and files are read in blocks.
+_AMPLIFIED = 8.0
+_LEAST_EXTRA_BYTES = 100_000
+# Inflating gives 100 MB/s or more, 10 ns a byte, and a read of a chunked file takes up to 0.3 ms
+# besides. Above that, more is unpacked than used.
+_NS_A_BYTE = 50.0
+_NS_A_READ = 500_000
+
+
+class Case(NamedTuple):
+    """What is read in vain, and what to do: the kinds of work it is seen in, and sentences."""
+
+    kinds: tuple[str, ...]
+    title: str
+    what: str
+    advice: str
+
+
+_SEEK = Case(
+    ("unpack_seek", "unpack"),
+    "A compressed file is unpacked from its beginning again and again",
+    "unpacking to get to another place in a compressed file",
+    "A compressed stream cannot be entered in the middle: every step back unpacks it from the "
+    "start. Read it once from front to back (an IterableDataset with a shuffle buffer), or repack "
+    "it: uncompressed .tar, .zip, or one .npy that is memory-mapped.",
+)
+_MEMBER = Case(
+    ("npz_member",),
+    "A whole .npz member is read for every item",
+    "reading whole members of an .npz file (mmap_mode is ignored for .npz)",
+    "Save the array as .npy and open that with np.load(path, mmap_mode='r'), or read the member "
+    "once, keep it, and index the array.",
+)
+_CHUNKS = Case(
+    ("container_read",),
+    "Whole chunks are read and unpacked for a few rows",
+    "reading from a chunked file",
+    "Make the chunks the shape of what is read at once (one row or one batch), read neighbouring "
+    "rows together, or store the data contiguous and uncompressed.",
+)
+_WHOLE = Case(
+    ("file_read", "file_open", "array_load", "unpickle", "unpack", "user", "library"),
+    "Far more is read for every item than the item holds",
+    "reading and taking apart what is read",
+    "Read only what the item needs: memory-map the file (np.load(path, mmap_mode='r')), remember "
+    "where items begin and seek there, or load it once and keep it.",
+)
+
+
+def judge(facts: Facts) -> Finding | None:
+    """What the loop would gain if only the bytes of the samples were read."""
+    if not facts.batches:
+        return None
+    times = _times_as_many(facts)
+    case = _case(facts, times)
+    if case is None:
+        return None
+    gain = _gain(facts, case, times)
+    return finding(
+        facts,
+        gain,
+        cause="read_amplification",
+        resource=resource(facts),
+        title=case.title,
+        evidence=(
+            seen_line(facts, case.what, *case.kinds),
+            _bytes_line(facts, times),
+            _time_line(facts, case),
+            place_line(facts, *case.kinds),
+        ),
+        advice=case.advice,
+        where=facts.work.where(*case.kinds),
+        refines=(*CPU_CAUSES, *WAIT_CAUSES, "reopen_per_item", *_also(case)),
+    )
+
+
+def _also(case: Case) -> tuple[str, ...]:
+    return ("text_parse_per_item",) if case is _WHOLE else ()
+
+
+def _case(facts: Facts, times: float) -> Case | None:
+    seen = facts.work.fraction
+    if seen("unpack_seek")[0] > seen("npz_member")[0]:
+        return _SEEK if _slow_for_its_bytes(facts, _SEEK) else None
+    if seen("npz_member")[0]:
+        return _MEMBER if times or _slow_for_its_bytes(facts, _MEMBER) else None
+    if seen("container_read")[0] > seen(*_WHOLE.kinds)[0]:
+        return _CHUNKS if times or _slow_for_its_bytes(facts, _CHUNKS) else None
+    return _WHOLE if times else None
+
+
+def _times_as_many(facts: Facts) -> float:
+    """How many times as many bytes are read as a sample holds; 0 where that is as it should be,
+    or not known."""
+    try:
+        read, used = facts.storage.read_bytes_per_sample, facts.storage.used_bytes_per_sample
+    except NotMeasuredError:
+        return 0.0
+    if read < used + _LEAST_EXTRA_BYTES or read < _AMPLIFIED * used:
+        return 0.0
+    return read / max(1.0, used)
+
+
+def _slow_for_its_bytes(facts: Facts, case: Case) -> bool:
+    """Whether reading takes longer than unpacking just the bytes of a sample would."""
+    try:
+        used = facts.storage.used_bytes_per_sample
+    except NotMeasuredError:
+        return False
+    return ns_per_sample(facts, *case.kinds) > _NS_A_READ + _NS_A_BYTE * used
+
+
+def _gain(facts: Facts, case: Case, times: float) -> Gain:
+    left = 1 / times if times else 0.1
+    return gain_of_work(facts, *case.kinds, saved=1 - left)
+
+
+def _bytes_line(facts: Facts, times: float) -> str:
+    if not times:
+        return ""
+    storage = facts.storage
+    return (
+        f"{bytes_text(storage.read_bytes_per_sample)} a sample were read, of which it holds "
+        f"{bytes_text(storage.used_bytes_per_sample)}: {significant(times, 2)} times as many."
+    )
+
+
+def _time_line(facts: Facts, case: Case) -> str:
+    try:
+        used = facts.storage.used_bytes_per_sample
+    except NotMeasuredError:
+        return ""
+    return f"It takes {nanoseconds(ns_per_sample(facts, *case.kinds))} for {bytes_text(used)}."
+
+
+RULE = Rule("read_amplification", judge)

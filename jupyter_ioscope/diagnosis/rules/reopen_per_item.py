@@ -1,0 +1,106 @@
+"""A file that holds many items is opened again for every item."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.diagnosis.rules._work import (
+    CPU_CAUSES,
+    WAIT_CAUSES,
+    gain_of_work,
+    place_line,
+    resource,
+    seen_line,
+)
+from jupyter_ioscope.diagnosis.storage_facts import Reopened
+from jupyter_ioscope.errors import NotMeasuredError
+from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.units import bytes_text, significant
+
+# Fewer opens a sample than this are no opening for every item.
+_OFTEN = 0.25
+# Opening once in each worker shows as first fetches that take longer; so much more than that must
+# be seen of opening before it is called an opening for every item.
+_MORE_THAN_FIRST = 2.0
+
+
+def judge(facts: Facts) -> Finding | None:
+    """What the loop would gain if every worker opened the file once."""
+    if not facts.batches:
+        return None
+    again = _reopened(facts)
+    kinds = ("container_open", "file_open", "file_stat") if again else ("container_open",)
+    fraction, _ = facts.work.fraction(*kinds)
+    if not fraction or _only_at_first(facts, fraction) or (not again and _each_its_own(facts)):
+        return None
+    return finding(
+        facts,
+        gain_of_work(facts, *kinds),
+        cause="reopen_per_item",
+        resource=resource(facts),
+        title="A file is opened again for every item",
+        evidence=(
+            seen_line(facts, "opening and closing files", *kinds),
+            _again_line(again),
+            place_line(facts, *kinds),
+        ),
+        advice="Open it once in each worker, at the first access (if self.file is None: self.file "
+        "= ...), and keep the handle. Not in __init__: a handle must not be shared by workers.",
+        where=facts.work.where(*kinds),
+        refines=(*CPU_CAUSES, *WAIT_CAUSES, "many_small_files"),
+    )
+
+
+def _reopened(facts: Facts) -> Reopened | None:
+    """The file that Python opened most often, if about once for every item or so."""
+    try:
+        files = facts.storage.reopened
+    except NotMeasuredError:
+        return None
+    return files[0] if files and files[0].per_sample >= _OFTEN else None
+
+
+def _each_its_own(facts: Facts) -> bool:
+    """Whether Python opened a file of its own for most samples: those are small files."""
+    try:
+        storage = facts.storage
+        return storage.opens_per_sample >= _OFTEN and storage.opens_per_file < 2 * _epochs(facts)
+    except NotMeasuredError:
+        return False
+
+
+def _epochs(facts: Facts) -> int:
+    return max(1, len({row.epoch for row in facts.batches}))
+
+
+def _only_at_first(facts: Facts, fraction: float) -> bool:
+    """Whether what first fetches of a process took longer explains all opening that was seen."""
+    fetches = sorted(facts.fetches, key=lambda row: row.start_ns)
+    first: dict[int, int] = {}
+    later: list[int] = []
+    for row in fetches:
+        if row.pid in first:
+            later.append(row.fetch_ns)
+        else:
+            first[row.pid] = row.fetch_ns
+    if len(later) < 3:
+        return False
+    usual = median(later)
+    longer = sum(max(0.0, time_ns - usual) for time_ns in first.values())
+    seen_ns = fraction * sum(row.fetch_ns for row in fetches)
+    return seen_ns < _MORE_THAN_FIRST * longer
+
+
+def _again_line(again: Reopened | None) -> str:
+    if again is None:
+        return ""
+    size = f" ({bytes_text(again.size_bytes)})" if again.size_bytes >= 0 else ""
+    return (
+        f"{again.path}{size} was opened {again.opens:,} times in fetches, "
+        f"{significant(again.per_sample, 2)} times a sample."
+    )
+
+
+RULE = Rule("reopen_per_item", judge)

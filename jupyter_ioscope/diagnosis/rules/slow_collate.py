@@ -1,0 +1,92 @@
+"""Joining items into batches takes much longer than copying them would."""
+
+from __future__ import annotations
+
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.rules import _words
+from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.diagnosis.rules._work import CPU_CAUSES, resource
+from jupyter_ioscope.errors import NotMeasuredError
+from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.units import bytes_text, percent, plus_minus
+
+# Memory is copied at some GB/s; joining arrays through Python lists comes to 10 to 50 MB/s. Below
+# this rate, it is not the copying that takes the time.
+_SLOW_BYTES_PER_S = 300e6
+_LEAST_PART = 0.2
+# Work that only happens to be done while joining has rules of its own.
+_OTHER_WORK = (
+    "text_parse",
+    "regex",
+    "tokenise",
+    "tokenise_batch",
+    "image_decode",
+    "image_resize",
+    "image_other",
+    "audio_decode",
+    "unpack",
+    "table_rows",
+    "dataset_rows",
+    "remote",
+    "file_open",
+    "file_read",
+    "sleep",
+)
+
+
+def judge(facts: Facts) -> Finding | None:
+    """What the loop would gain if joining cost no more than copying."""
+    if not facts.batches:
+        return None
+    joining = _words.collate_fraction(facts)
+    if joining < _LEAST_PART:
+        return None
+    batch_bytes = sum(row.batch_bytes for row in facts.fetches) / len(facts.fetches)
+    join_s = _joining_s(facts, joining)
+    rate = batch_bytes / join_s if join_s else 0.0
+    if rate >= _SLOW_BYTES_PER_S:
+        return None
+    own, error = _own_part(facts)
+    copying = rate / (10 * _SLOW_BYTES_PER_S)
+    gain = facts.gain_cpu(joining * own * (1 - copying))
+    return finding(
+        facts,
+        gain,
+        cause="slow_collate",
+        resource=resource(facts),
+        title="Joining the items into batches takes most of the fetching"
+        if joining > 0.5
+        else "Joining the items into batches takes much of the fetching",
+        evidence=(
+            f"{percent(joining)} of a fetch joins the items into a batch, at "
+            f"{bytes_text(rate)} a second; copying memory comes to some GB.",
+            f"{plus_minus(100 * own, 100 * error, 1)} % of that is the joining itself."
+            if own < 0.95
+            else "",
+            _words.where_line(facts),
+        ),
+        advice=_words.JOINING[0].upper() + _words.JOINING[1:] + ".",
+        toggles=("workers",) if _words.more_workers(facts) else (),
+        where=facts.where(),
+        refines=CPU_CAUSES,
+    )
+
+
+def _joining_s(facts: Facts, joining: float) -> float:
+    """CPU time of joining one batch: the joining part of a fetch, as far as fetches compute."""
+    return joining * sum(row.cpu_ns for row in facts.fetches) / len(facts.fetches) / 1e9
+
+
+def _own_part(facts: Facts) -> tuple[float, float]:
+    """(part of the joining that no other rule is about, one standard error)."""
+    try:
+        whole, _ = facts.work.part(lambda row: row.collate)
+        other, error = facts.work.part(lambda row: row.collate and row.kind in _OTHER_WORK)
+    except NotMeasuredError:
+        return 1.0, 0.0
+    if not whole or not other:
+        return 1.0, 0.0
+    return max(0.0, 1 - other / whole), min(0.5, error / whole)
+
+
+RULE = Rule("slow_collate", judge)

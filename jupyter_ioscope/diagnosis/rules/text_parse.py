@@ -1,0 +1,68 @@
+"""Items are parsed from text, each time they are fetched."""
+
+from __future__ import annotations
+
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.rules import _words
+from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.diagnosis.rules._work import (
+    CPU_CAUSES,
+    gain_of_work,
+    more_workers_too,
+    place_line,
+    resource,
+    seen_line,
+)
+from jupyter_ioscope.model.diagnosis import Finding
+
+_PARSING = ("text_parse", "regex", "tokenise")
+# What follows on parsing: numbers and lists of Python become tensors.
+_FOLLOWS = ("convert", "tensor_build", "to_python")
+
+
+def judge(facts: Facts) -> Finding | None:
+    """What the loop would gain if items came as arrays instead of text."""
+    if not facts.batches:
+        return None
+    parsing, _ = facts.work.fraction(*_PARSING)
+    if not parsing:
+        return None
+    follows, _ = facts.work.fraction(*_FOLLOWS)
+    kinds = (*_PARSING, *_FOLLOWS) if follows <= parsing else _PARSING
+    return finding(
+        facts,
+        gain_of_work(facts, *kinds),
+        cause="text_parse_per_item",
+        resource=resource(facts),
+        title=f"Every item is {_verb(facts)} each time it is fetched",
+        evidence=(
+            seen_line(facts, "parsing text", *_PARSING),
+            place_line(facts, *_PARSING),
+            _words.per_sample_line(facts, "cpu"),
+        ),
+        advice=_advice(facts),
+        toggles=("workers",) if _words.more_workers(facts) else (),
+        where=facts.work.where(*_PARSING),
+        refines=(*CPU_CAUSES, "slow_collate"),
+    )
+
+
+def _tokenises(facts: Facts) -> bool:
+    return facts.work.fraction("tokenise", "regex")[0] > facts.work.fraction("text_parse")[0]
+
+
+def _verb(facts: Facts) -> str:
+    return "split into tokens" if _tokenises(facts) else "parsed from text"
+
+
+def _advice(facts: Facts) -> str:
+    work = (
+        "Tokenise the whole data set once, in batches, and store the ids (an .npy or Arrow file)"
+        if _tokenises(facts)
+        else "Parse the text once and store arrays (an .npy file read with mmap_mode='r', Arrow, "
+        "or Parquet); the loader then only copies bytes"
+    )
+    return f"{work}.{more_workers_too(facts)}"
+
+
+RULE = Rule("text_parse", judge)
