@@ -86,10 +86,11 @@ def _apply(facts: Facts, rules: Sequence[Rule], unknown: list[Unknown]) -> list[
 
 def _ranked(facts: Facts, found: Sequence[Finding]) -> tuple[Finding, ...]:
     """Findings above the noise; with none, a loop that hardly waited is bound by its step. Of a
-    loop that was over at once only its start can be judged."""
+    loop that was over at once, or never got a batch, only its start can be judged, and what did
+    harm."""
     findings = ranked(found)
     if findings and facts.too_short:
-        return tuple(row for row in findings if row.resource == "start_up")
+        return tuple(row for row in findings if row.resource == "start_up" or row.harm)
     if findings:
         return findings
     consumer = [row for row in found if row.cause == "not_loader_bound"]

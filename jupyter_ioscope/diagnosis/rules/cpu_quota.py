@@ -14,15 +14,17 @@ LEAST_HELD = 0.1
 
 
 def judge(facts: Facts) -> Finding | None:
-    """Time in line for a core that the quota made: threads that are held back stand in the run
-    queue. Of that time, the part in which the group was held back is the quota's."""
+    """Time in line for a core that the quota makes: threads that are held back stand in the run
+    queue. Without the quota, those would stand there who are more than the machine has cores."""
     quota, cores = facts.profile.machine.cpu_quota, facts.profile.machine.cpus_usable
     if not facts.batches or not quota or quota >= cores:
         return None
     held = held_fraction(facts)
     if held < LEAST_HELD:
         return None
-    gain = facts.gain_queue().times(min(1.0, held))
+    line = max(1e-9, facts.runnable - quota)
+    still = min(1.0, max(0.0, facts.runnable - cores) / line)
+    gain = facts.gain_queue().times(facts.own_part_of_line * (1 - still))
     return finding(
         facts,
         gain,
@@ -31,15 +33,21 @@ def judge(facts: Facts) -> Finding | None:
         title=f"A CPU quota of {significant(quota, 2)} cores holds the loop back, on a machine "
         f"that shows {cores}",
         evidence=(
-            f"The quota held back threads of this container for {percent(held)} of the time that "
-            "they stood in line for a core.",
+            f"On average {significant(facts.runnable, 2)} threads wanted to run on "
+            f"{_words.cores_text(facts)}; the quota held them back for at least {percent(held)} of "
+            "the time that they stood in line for a core.",
             _words.part_line(facts, "run_queue"),
         ),
-        advice=f"Ask for a larger CPU quota. Until then use at most {max(1, int(quota))} workers "
-        "with one thread each (torch.set_num_threads(1)): libraries that count the machine's "
+        advice=f"Ask for a larger CPU quota. Until then use {_workers(quota)} with one thread "
+        "each (torch.set_num_threads(1)): libraries that count the machine's "
         f"{cores} cores start too many threads, and all of them are held back together.",
         refines=("too_many_workers", "cores_taken"),
     )
+
+
+def _workers(quota: float) -> str:
+    count = max(1, int(quota))
+    return "1 worker" if count == 1 else f"{count} workers"
 
 
 def held_fraction(facts: Facts) -> float:
