@@ -16,6 +16,7 @@ _FILES = 64  # whose sizes are looked up
 _CHUNKS = 4_000  # arrays of a table whose sizes are added up
 _LAYERS = 4  # Subset in ConcatDataset in ...
 _DECODED = ("Image", "Audio", "Video", "Pdf", "Nifti", "Mesh")
+_LISTS = ("nested_lists", "lists", "fixed_arrays")
 _NUMBERS = ("int", "uint", "float", "bool")
 
 
@@ -24,8 +25,9 @@ def facts_of(dataset: Any) -> Facts:
     there is none. Never raises: a broken dataset tells less.
 
     Keys: kind, shards, stream, shuffle_buffer (streams); rows, indices_mapping, in_memory,
-    data_bytes, batched_fetch (tables); format, format_columns, columns, values_per_row, and for
-    each kind of column their names: decoded, nested_lists, lists, fixed_arrays, strings.
+    data_bytes, chunks, values_per_row, inner_lists_per_row, format_columns, batched_fetch
+    (tables); format, columns, wrapped, and for each kind of column their names: decoded,
+    nested_lists, lists, fixed_arrays, strings.
     """
     try:
         found = _behind(dataset, _LAYERS)
@@ -102,39 +104,36 @@ def _in_memory(dataset: Any) -> bool:
     return not table.list_table_cache_files(dataset.data)
 
 
-def _values_per_row(dataset: Any) -> int | None:
-    """Numbers that lists and arrays of a row hold, by the first chunk of each column that is read;
-    what a row becomes as Python objects. From offsets: no value is read."""
+def _per_row(dataset: Any, *, inner: bool, kinds: tuple[str, ...]) -> int:
+    """Values of a row (`inner`: lists inside its lists) in columns of these kinds that are read,
+    by the first chunk of each. From offsets: no value is read."""
     table = dataset.data
-    wanted = dataset._format_columns or table.column_names
     total = 0.0
-    for name in wanted:
-        feature = dataset.features[name]
-        if feature_kind(feature) in ("lists", "nested_lists", "fixed_arrays"):
-            chunks = table.column(name).chunks
-            if chunks:
-                total += _values(chunks[0]) / max(1, len(chunks[0]))
+    for name in dataset._format_columns or table.column_names:
+        chunks = table.column(name).chunks
+        if chunks and feature_kind(dataset.features[name]) in kinds:
+            counts = _counts(chunks[0])
+            total += sum(counts[:-1]) if inner else counts[-1]
     return round(total)
 
 
-def _values(array: Any) -> float:
-    storage = getattr(array, "storage", None)
-    array = array if storage is None else storage
-    count, scale = len(array), 1.0
-    for _ in range(8):
+def _counts(array: Any) -> list[float]:
+    """How many items a row holds at each depth of its lists: [rows, numbers] for [[1, 2], [3]]."""
+    array = getattr(array, "storage", array)
+    counts, each = [], 1.0
+    for _ in range(_LAYERS + 1):
         offsets = getattr(array, "offsets", None)
         size = getattr(array.type, "list_size", None)
-        if size is not None:
-            count, scale = count * size, scale
-            array = array.values
+        if isinstance(size, int):
+            each *= size
         elif offsets is not None and len(offsets) > 1:
-            whole = max(1, len(offsets) - 1)
-            inner = offsets[len(offsets) - 1].as_py() - offsets[0].as_py()
-            count = round(count * inner / whole)
-            array = array.values
+            items = offsets[len(offsets) - 1].as_py() - offsets[0].as_py()
+            each *= items / (len(offsets) - 1)
         else:
             break
-    return count * scale
+        counts.append(each)
+        array = array.values
+    return counts or [1.0]
 
 
 # -- streams ----------------------------------------------------------------------------------
@@ -230,7 +229,8 @@ _TABLE: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("in_memory", _in_memory),
     ("data_bytes", _data_bytes),
     ("chunks", lambda dataset: len(dataset.data.column(0).chunks)),
-    ("values_per_row", _values_per_row),
+    ("values_per_row", lambda dataset: _per_row(dataset, inner=False, kinds=_LISTS)),
+    ("inner_lists_per_row", lambda dataset: _per_row(dataset, inner=True, kinds=_LISTS[:1])),
     ("format_columns", lambda dataset: ", ".join(dataset._format_columns or [])),
     ("batched_fetch", lambda dataset: hasattr(type(dataset), "__getitems__")),
 )
