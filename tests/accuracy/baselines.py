@@ -42,9 +42,9 @@ def input_share(profile: Profile) -> float | None:
 
 
 def traceml(share: float) -> Said:
-    """TraceML (github.com/traceopt-ai/traceml, diagnostics of step time): input is a bottleneck
-    from 10 % of the step on, a severe one from 20 % on; the advice is workers, prefetch or storage.
-    """
+    """TraceML (github.com/traceopt-ai/traceml, src/traceml/diagnostics/step_time/policy.py):
+    input-bound from 10 % of the step on (overhead_share_warn), severely from 20 % on
+    (overhead_share_crit); earlier versions had 25 and 35 %. The advice names no resource."""
     if share >= 0.20:
         return Said(True, "", "input-bound, severe: more workers, prefetch, or faster storage")
     if share >= 0.10:
@@ -53,28 +53,29 @@ def traceml(share: float) -> Said:
 
 
 def tensorboard_plugin(share: float) -> Said:
-    """PyTorch's TensorBoard plugin (kineto, tb_plugin/torch_tb_profiler/profiler/..., the
-    recommendation "high time cost on input data loading"): more than 5 % of the step in DataLoader
-    means: set num_workers."""
+    """PyTorch's TensorBoard plugin (github.com/pytorch/kineto, until April 2026,
+    tb_plugin/torch_tb_profiler/profiler/data.py, `analyze`): more than 5 % of the step in
+    DataLoader, and the recommendation is to set num_workers."""
     if share > 0.05:
         return Said(True, CPU, "high time cost on input data loading: set num_workers")
     return Said(False, CONSUMER, "no recommendation")
 
 
 def xprof(share: float) -> Said:
-    """XProf / TensorFlow Profiler, input-pipeline analyzer: below 5 % of the step not input-bound,
-    5 to 20 % moderately, above 20 % highly (kModeratelyInfeedBoundThresholdInPercent = 5,
-    kHighlyInfeedBoundThresholdInPercent = 20)."""
-    if share > 0.20:
+    """XProf, once TensorFlow Profiler (op_stats_to_input_pipeline_analysis.cc): below 5 % of the
+    step not input-bound (kModeratelyInfeedBoundThresholdInPercent), below 20 % moderately
+    (kHighlyInfeedBoundThresholdInPercent), else highly."""
+    if share >= 0.20:
         return Said(True, "", "highly input-bound")
     if share >= 0.05:
         return Said(True, "", "moderately input-bound")
     return Said(False, CONSUMER, "not input-bound")
 
 
-# SageMaker Debugger's built-in rules CPUBottleneck (cpu_threshold 90, gpu_threshold 10) and
-# IOBottleneck (io_threshold 50, gpu_threshold 10): raised where the condition holds for at least
-# `threshold` = 50 % of the readings (docs.aws.amazon.com, "List of Debugger built-in rules").
+# SageMaker Debugger's rules CPUBottleneck (threshold=50, gpu_threshold=10, cpu_threshold=90) and
+# IOBottleneck (threshold=50, gpu_threshold=10, io_threshold=50), "List of Debugger built-in
+# profiler rules" in its documentation: raised where the condition holds in `threshold` per cent of
+# the readings.
 _GPU_BELOW, _CPU_ABOVE, _IO_ABOVE, _OF_READINGS = 0.10, 0.90, 0.50, 0.50
 
 

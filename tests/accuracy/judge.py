@@ -95,8 +95,8 @@ def judge_one(result_path: Path) -> Verdict:
     name = result_path.name.removesuffix(RESULT)
     try:
         profile = files.load(result_path.with_name(name + PROFILE))
-    except ProfileFileError as error:  # kept by a version with another model
-        return _skipped(entry, result_path.parent.name, f"record it again: {error}")
+    except ProfileFileError:  # kept by a version with another model
+        return _skipped(entry, result_path.parent.name, "it was kept by another version of ioscope")
     return verdict(entry, result_path.parent.name, profile, diagnose(profile))
 
 

@@ -209,4 +209,5 @@ def not_measured(verdicts: Sequence[Verdict]) -> Iterator[str]:
         yield f"- `{label}`: no loader of this corpus has it: {reason}."
     for row in verdicts:
         if row.skipped:
-            yield f"- {row.entry.name} ({row.tier}): {row.skipped}."
+            own = not row.entry.group.startswith("case")
+            yield f"- {row.entry.name if own else 'a case'} ({row.tier}): {row.skipped}."

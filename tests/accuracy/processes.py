@@ -129,19 +129,21 @@ class Processes:
         return f"skipped: {last}" if status == SKIPPED else f"exit status {status}: {last}"
 
 
+def why_not(tier: str) -> str:
+    """What a tier lacks on this machine; empty where nothing is lacking."""
+    if not sys.platform.startswith("linux") and tier != "full":
+        return "what a process may see of another can be refused on Linux only"
+    if tier == "no_ptrace" and os.geteuid() == 0 and shutil.which("capsh") is None:
+        return "root keeps every right without capsh (Debian: libcap2-bin)"
+    return ""
+
+
 def command(tier: str, module: str) -> list[str]:
     """How a module is run. Without ptrace root gives up the right that overrides `one.main`'s wish
-    not to be looked at.
-
-    Raises:
-        RuntimeError: running as root without capsh.
-    """
+    not to be looked at."""
     words = [sys.executable, "-m", module]
     if tier == "no_ptrace" and os.geteuid() == 0:
-        capsh = shutil.which("capsh")
-        if capsh is None:
-            raise RuntimeError("as root the tier without ptrace needs capsh (package libcap2-bin)")
-        words = [capsh, "--drop=cap_sys_ptrace", "--", "-c", 'exec "$0" "$@"', *words]
+        words = ["capsh", "--drop=cap_sys_ptrace", "--", "-c", 'exec "$0" "$@"', *words]
     return words
 
 

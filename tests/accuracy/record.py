@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.accuracy.entries import Entry
 from tests.accuracy.one import write
-from tests.accuracy.processes import Processes
+from tests.accuracy.processes import Processes, why_not
 
 TIERS = ("full", "no_ptrace", "in_process")
 DEADLINE_S = 120.0
@@ -25,6 +25,10 @@ def record(
     entries: Sequence[Entry], folder: Path, tier: str = "full", deadline_s: float = DEADLINE_S
 ) -> list[str]:
     """Profile every entry into `folder`/`tier`; the names of those that crashed or hung."""
+    reason = why_not(tier)
+    if reason:
+        print(f"{tier}: skipped, {reason}", file=sys.stderr, flush=True)
+        return []
     target = folder / tier
     target.mkdir(parents=True, exist_ok=True)
     failed = []
