@@ -124,6 +124,9 @@ def _bytes_of(item: Any) -> int:
         return nbytes
     if isinstance(item, (str, bytes, bytearray)):
         return len(item)
+    if type(item).__module__.startswith("PIL."):  # a decoded picture: a byte a channel and pixel
+        width, height = item.size
+        return int(width) * int(height) * len(item.getbands())
     return 8 if isinstance(item, (int, float, bool)) else 0
 
 

@@ -14,7 +14,7 @@ from jupyter_ioscope.diagnosis.demand import demand_of
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.headline import detail, headline
 from jupyter_ioscope.diagnosis.outliers import outliers_of
-from jupyter_ioscope.diagnosis.ranking import margin, ranked, separated, would_separate
+from jupyter_ioscope.diagnosis.ranking import BEFORE, margin, ranked, separated, would_separate
 from jupyter_ioscope.diagnosis.rules._rule import Rule
 from jupyter_ioscope.diagnosis.throughput import throughput_of
 from jupyter_ioscope.diagnosis.tiers import tier_of
@@ -90,7 +90,7 @@ def _ranked(facts: Facts, found: Sequence[Finding]) -> tuple[Finding, ...]:
     harm."""
     findings = ranked(found)
     if findings and facts.too_short:
-        return tuple(row for row in findings if row.resource == "start_up" or row.harm)
+        return tuple(row for row in findings if row.resource in BEFORE or row.harm)
     if findings:
         return findings
     consumer = [row for row in found if row.cause == "not_loader_bound"]

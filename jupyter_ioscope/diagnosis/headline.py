@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jupyter_ioscope.diagnosis.facts import NOISE_SHARE, Facts
-from jupyter_ioscope.diagnosis.ranking import OTHERS, STEP
+from jupyter_ioscope.diagnosis.ranking import BEFORE, OTHERS, STEP
 from jupyter_ioscope.diagnosis.unrecorded import Unrecorded
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
@@ -41,7 +41,7 @@ def headline(facts: Facts, findings: Sequence[Finding]) -> str:
         return _of_unrecorded(first)
     if not profile.batches:
         return f"The loader gave no batch: {_small(first.title)}." if first else NO_BATCH
-    if first and first.cause == "first_batch_setup" and facts.before_ns > facts.loop.wall_ns:
+    if first and first.resource in BEFORE and facts.before_ns > facts.loop.wall_ns:
         before, loop = seconds(facts.before_ns / 1e9), seconds(facts.loop_s)
         return f"The loop took {loop}, but {before} passed before it began."
     if facts.too_short:

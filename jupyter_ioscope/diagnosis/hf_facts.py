@@ -17,7 +17,8 @@ from jupyter_ioscope.diagnosis.cycles import Without
 from jupyter_ioscope.diagnosis.facts import Facts, Gain
 from jupyter_ioscope.diagnosis.hot import users
 from jupyter_ioscope.errors import NotMeasuredError
-from jupyter_ioscope.model.observed import Transform
+from jupyter_ioscope.model.observed import DONE_BEFORE, FIRST_RUN, MISS_BY_CHOICE, Transform
+from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import Frame
 
 PRIOR_SAMPLES = 4.0
@@ -221,6 +222,20 @@ def _fetch_start(frames: Frames) -> int:
         if name in _ITERATES:
             return index
     return -1
+
+
+def made_once_ns(profile: Profile, until_ns: int) -> int:
+    """Time before an instant in transforms without a fault: the first run of one whose result is
+    kept, and batched ones or copies in a new order whose result the user does not keep."""
+    total = 0
+    for row in profile.transforms:
+        first = row.why_missed == FIRST_RUN
+        by_choice = row.why_missed.startswith(MISS_BY_CHOICE)
+        again = row.why_missed.endswith(DONE_BEFORE)
+        whole = row.batched or row.kind == "flatten_indices"
+        if not row.cached and (first or (by_choice and whole and not again)):
+            total += max(0, min(row.end_ns, until_ns) - row.start_ns)
+    return total
 
 
 def hf_facts(facts: Facts) -> HfFacts | None:

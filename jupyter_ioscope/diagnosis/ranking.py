@@ -10,6 +10,10 @@ from jupyter_ioscope.diagnosis.spread import Z95
 from jupyter_ioscope.model.diagnosis import HARMS, Finding
 from jupyter_ioscope.units import seconds
 
+# Resources of causes that act before the loop as well: a loop that is over at once does not hide
+# them.
+BEFORE = ("start_up", "memory")
+
 # The cause that is not the user's.
 OTHERS = "cores_taken"
 

@@ -62,6 +62,23 @@ class ProcessUse(NamedTuple):
     last_anonymous_bytes: int = -1
 
 
+class HeldFile(NamedTuple):
+    """A file that processes were seen to hold open, by their descriptors now and then.
+
+    A look is one at one process; the file was there in `seen` of `looks`. `opens` is how often the
+    kernel saw it opened from `since_ns` on, by anybody, C libraries included: at least so often,
+    for equal events in a row are counted once; -1 where it was not counted.
+    """
+
+    path: str
+    pids: tuple[int, ...]
+    seen: int
+    looks: int
+    opens: int
+    since_ns: int
+    size_bytes: int
+
+
 class GcPause(NamedTuple):
     """One run of the garbage collector. Only those of at least 1 ms are kept."""
 
@@ -74,9 +91,11 @@ class GcPause(NamedTuple):
 
 
 # Beginnings of `Transform.why_missed`: nothing was there yet; the user's own settings keep nothing.
-# Any other reason is a fault that one can mend.
+# Any other reason is a fault that one can mend. The ending says that the same was done before in
+# this process, so that keeping it would have helped.
 FIRST_RUN = "first run"
 MISS_BY_CHOICE = "by choice: "
+DONE_BEFORE = " (the same was done before)"
 
 
 class Transform(NamedTuple):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jupyter_ioscope.capture.loaders._hf_unhashable import find, kind_of, name_of, parts_of
-from jupyter_ioscope.model.observed import FIRST_RUN, MISS_BY_CHOICE
+from jupyter_ioscope.model.observed import DONE_BEFORE, FIRST_RUN, MISS_BY_CHOICE
 
 _SHARD = re.compile(r"_\d+_of_(\d+)\.arrow$")
 _FINGERPRINT = re.compile(rb'"fingerprint": ?"[^"]*"')
@@ -62,6 +62,8 @@ def judge(run: Run, kind: str, library: Any) -> tuple[bool, str]:
     parts = {} if cached else _part_hashes(run, library)
     if not cached and why == FIRST_RUN and last is not None:
         why = _changed(last, run, parts)
+    if why.startswith(MISS_BY_CHOICE) and last is not None and last.after == run.after:
+        why += DONE_BEFORE
     _last_runs.pop(key, None)
     _last_runs[key] = _Last(run.before, run.after, parts or (last.parts if last else {}))
     while len(_last_runs) > _HISTORY:

@@ -27,6 +27,7 @@ def of_cell(
     advice: str,
     refines: tuple[str, ...],
     where: str = "",
+    harm: str = "",
 ) -> Finding:
     """A finding about time before the loop, or between its epochs: a share of the time from the
     start of the profile to the end of the loop."""
@@ -41,6 +42,7 @@ def of_cell(
         advice=advice,
         where=where,
         refines=refines,
+        harm=harm,
     )
     return replace(found, cost_s=min(whole, freed_ns) / 1e9)
 

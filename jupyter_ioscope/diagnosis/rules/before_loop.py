@@ -7,6 +7,7 @@ from dataclasses import replace
 from jupyter_ioscope.diagnosis import kinds
 from jupyter_ioscope.diagnosis.before import Spent, before_loop, waited_for
 from jupyter_ioscope.diagnosis.facts import Facts, Gain
+from jupyter_ioscope.diagnosis.hf_facts import made_once_ns
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import percent, seconds
@@ -38,8 +39,9 @@ def judge(facts: Facts) -> Finding | None:
     before_ns, loop_ns = facts.before_ns, facts.loop.wall_ns
     spent = before_loop(facts.profile)
     once_ns = int(before_ns * spent.fraction(*_ONCE))
-    before_ns -= once_ns
-    share = before_ns / (before_ns + once_ns + loop_ns)
+    made_ns = min(before_ns - once_ns, made_once_ns(facts.profile, facts.loop.start_ns))
+    before_ns -= once_ns + made_ns
+    share = before_ns / (before_ns + once_ns + made_ns + loop_ns)
     if share < LEAST_SHARE or before_ns < LEAST_S * 1e9:
         return None
     found = finding(
@@ -54,6 +56,9 @@ def judge(facts: Facts) -> Finding | None:
             _what(facts, spent),
             f"Another {seconds(once_ns / 1e9)} went into importing libraries or loading a model."
             if once_ns > 0.1e9
+            else "",
+            f"Another {seconds(made_ns / 1e9)} transformed the dataset, for the first time."
+            if made_ns > 0.1e9
             else "",
         ),
         advice=_ADVICE.get(

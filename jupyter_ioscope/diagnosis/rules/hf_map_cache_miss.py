@@ -8,7 +8,7 @@ from jupyter_ioscope.diagnosis.rules import _hf
 from jupyter_ioscope.diagnosis.rules._rule import Rule
 from jupyter_ioscope.diagnosis.rules.hf_map_not_batched import row_by_row
 from jupyter_ioscope.model.diagnosis import Finding
-from jupyter_ioscope.model.observed import FIRST_RUN, MISS_BY_CHOICE, Transform
+from jupyter_ioscope.model.observed import DONE_BEFORE, FIRST_RUN, MISS_BY_CHOICE, Transform
 
 # Of a transform whose result the user does not keep, the way it works is the cause where that is
 # at least this part of it.
@@ -16,7 +16,8 @@ _OWN_WAY = 0.4
 
 
 def judge(facts: Facts) -> Finding | None:
-    """Transforms whose miss has a reason that can be mended. A first run has none."""
+    """Transforms whose miss has a reason that can be mended. A first run has none, and what the
+    user chose not to keep is no trouble until it is done a second time."""
     known = HfFacts(facts)
     rows = [row for row in known.runs("map", "filter", "flatten_indices") if _missed(known, row)]
     if not rows:
@@ -47,6 +48,8 @@ def _missed(known: HfFacts, row: Transform) -> bool:
         return False
     if not row.why_missed.startswith(MISS_BY_CHOICE):
         return True
+    if not row.why_missed.endswith(DONE_BEFORE):
+        return False
     own_way = row_by_row(row) and known.machinery(row).fraction >= _OWN_WAY
     # A copy in the order of an indices mapping is made for the loop that follows.
     return not own_way and row.num_proc == 1 and row.kind != "flatten_indices"
