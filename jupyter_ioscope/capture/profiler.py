@@ -265,6 +265,7 @@ class Profiler:
             stacks=sampled.stacks,
             blocked=observed.blocked,
             files=observed.files,
+            held_files=sampled.held_files,
             processes=sampled.processes,
             gc_pauses=observed.gc_pauses,
             transforms=observed.transforms,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jupyter_ioscope.model.observed import ProcessUse
+from jupyter_ioscope.model.observed import HeldFile, ProcessUse
 from jupyter_ioscope.model.profile import Gap
 from jupyter_ioscope.model.readings import Series, Stacks, ThreadReadings
 
@@ -32,6 +32,7 @@ class SamplerResult:
     threads: tuple[ThreadReadings, ...] = ()
     series: Mapping[str, Series] = field(default_factory=dict)
     stacks: Stacks | None = None
+    held_files: tuple[HeldFile, ...] = ()
     processes: tuple[ProcessUse, ...] = ()
     gaps: tuple[Gap, ...] = ()
     gpus: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from jupyter_ioscope.capture import process_use, roles, stacks
+from jupyter_ioscope.capture import held_files, process_use, roles, stacks
 from jupyter_ioscope.capture.cells import CellMap
 from jupyter_ioscope.capture.harvest import unpack_series
 from jupyter_ioscope.capture.helper_link import HelperError, HelperLink
@@ -172,6 +172,7 @@ class Sampler:
             threads=threads,
             series={item["name"]: unpack_series(item) for item in packed["series"]},
             stacks=built,
+            held_files=held_files.unpacked(packed["held_files"]),
             processes=process_use.uses(
                 packed["processes"],
                 read_own(request.session_dir),

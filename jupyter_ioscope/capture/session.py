@@ -16,6 +16,7 @@ from jupyter_ioscope import registry
 from jupyter_ioscope.capture import probes, rights
 from jupyter_ioscope.capture.gauges import NO_PROC, Gauges
 from jupyter_ioscope.capture.harvest import pack_series, pack_threads
+from jupyter_ioscope.capture.held_files import HeldFiles
 from jupyter_ioscope.capture.probes._probe import Probe
 from jupyter_ioscope.capture.process_use import ProcessUses
 from jupyter_ioscope.capture.pyspy import find_py_spy
@@ -45,6 +46,7 @@ class Session:
         self._tree: Tree | None = None
         self._watch: Watch | None = None
         self._uses = ProcessUses(proc, request.pid)
+        self._held = HeldFiles(proc, (request.session_dir,))
         self._start_watching()
         self.rights = self._find_rights()
         self._pyspy: TwoPace | None = None
@@ -138,6 +140,7 @@ class Session:
             if self._watch is not None:
                 self._watch.count()
                 self._uses.count(self.pids())
+                self._held.tick(self.pids())
             if self._pyspy is not None:
                 self._pyspy.tick()
             self._read_gauges()
@@ -184,6 +187,7 @@ class Session:
             self._no_stacks = self._pyspy.stop()
         packed = {
             "threads": threads,
+            "held_files": self._held.packed(),
             "processes": self._uses.packed(),
             "series": [pack_series(item) for item in self._gauges.series() if len(item.values)],
             "gaps": [*self.gaps, *self._gauges.gaps()],
@@ -222,6 +226,7 @@ class Session:
         if self._watch is not None:
             self._watch.close()
         self._uses.close()
+        self._held.close()
         if self._pyspy is not None and self._pyspy.running():
             self._pyspy.stop()
 

@@ -11,6 +11,7 @@ from jupyter_ioscope.model.observed import (
     BlockedStacks,
     FileUse,
     GcPause,
+    HeldFile,
     ImageSize,
     LineCalls,
     ProcessUse,
@@ -110,6 +111,7 @@ class Profile:
     stacks: Stacks | None = None
     blocked: BlockedStacks | None = None
     files: tuple[FileUse, ...] = ()
+    held_files: tuple[HeldFile, ...] = ()
     processes: tuple[ProcessUse, ...] = ()
     gc_pauses: tuple[GcPause, ...] = ()
     transforms: tuple[Transform, ...] = ()
