@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import opcode
 import os
 import platform
 import random
@@ -41,6 +42,10 @@ _OTHERS_EVERY = 2  # instants: then one of the threads beside the main one is lo
 _MAX_STACKS = 20_000  # different ones a process
 _MAX_INSTANTS = 20_000  # of all threads, before every second one is forgotten
 
+_RESUME = opcode.opmap.get("RESUME", -1)  # of Python 3.11 and later: a function begins here
+
+Place = tuple[Any, int]  # a code object and a line
+
 PAGE_FAULT: Key = (b"D", b"-1", b"", b"")  # what `states.classify` calls a page fault
 
 
@@ -52,8 +57,9 @@ class BlockedSampler:
     Such instants are dropped, with two exceptions. A thread in line for the GIL is kept where more
     than one stand there (one alone stands behind this sampler). And where the sampler was kept
     waiting for more than 20 ms by a thread that met major page faults and did not run meanwhile,
-    that thread kept the lock while it was blocked; it lets go with the next call it makes, so the
-    stack it has then stands for the instants that were missed.
+    that thread kept the lock while it was blocked. It lets go when the call into a C library
+    returns, or else when it next calls a function: the stack it has then stands for the instants
+    that were missed.
 
     Args:
         path: file that grows by a line a second, see `_blocked_read`.
@@ -97,7 +103,7 @@ class BlockedSampler:
         self._before: Exact = main.exact()
         self._faulting = False
         self._keys = Keys()
-        self._stacks: dict[tuple[tuple[Any, int], ...], int] = {}
+        self._stacks: dict[tuple[Place, ...], int] = {}
         self._fresh = _Fresh()
         self._sent_keys = 0
         self._instants = self._contended = self._missed = self._written = 0
@@ -163,7 +169,7 @@ class BlockedSampler:
         ]
         stacks = {ident: tuple(_places(frames[ident])) for ident, *_ in found}
         late = self._faulting and self._kept_waiting(due_ns, now_ns) and waited
-        main_stack = tuple(_places(frames.get(self._main_ident))) if late else ()
+        main_stack = _after_missed(frames.get(self._main_ident)) if late else ()
         main_blocked = not waited and any(thread is self._main for _, thread, *_ in found)
         turns = self._main.turns() if main_blocked else 0
         self._instants += 1
@@ -211,7 +217,7 @@ class BlockedSampler:
         faulted = self._before.major_faults > before.major_faults
         return late_ns > _LATE_NS and faulted and 2 * busy_ns < late_ns
 
-    def _note_missed(self, due_ns: int, now_ns: int, stack: tuple[tuple[Any, int], ...]) -> None:
+    def _note_missed(self, due_ns: int, now_ns: int, stack: tuple[Place, ...]) -> None:
         turns = self._main.turns()
         for when in range(due_ns, now_ns, self._period_ns):
             self._missed += 1
@@ -231,9 +237,7 @@ class BlockedSampler:
         address = int(arguments[0], 16)
         return any(start <= address < end for start, end in self._fresh.gil)
 
-    def _note(
-        self, tid: int, key: Key, stack: tuple[tuple[Any, int], ...], when_ns: int, turns: int
-    ) -> None:
+    def _note(self, tid: int, key: Key, stack: tuple[Place, ...], when_ns: int, turns: int) -> None:
         number = self._stacks.get(stack)
         if number is None:
             if len(self._stacks) >= _MAX_STACKS:
@@ -306,13 +310,27 @@ class _Fresh:
         self.seen: list[tuple[int, int, int, int, int]] = []
 
 
-def _places(frame: FrameType | None) -> Iterator[tuple[Any, int]]:
+def _places(frame: FrameType | None) -> Iterator[Place]:
     while frame is not None:
         yield frame.f_code, frame.f_lineno or 0
         frame = frame.f_back
 
 
-def _text(place: tuple[Any, int]) -> tuple[str, str, int]:
+def _after_missed(frame: FrameType | None) -> tuple[Place, ...]:
+    """The stack of a thread that let go of the GIL after a wait. Where it did so on entering a
+    function, the wait was before, in the caller."""
+    if frame is not None and frame.f_back is not None and _just_entered(frame):
+        frame = frame.f_back
+    return tuple(_places(frame))
+
+
+def _just_entered(frame: FrameType) -> bool:
+    code = frame.f_code.co_code
+    first = next((at for at in range(0, len(code), 2) if code[at] == _RESUME), 0)
+    return frame.f_lasti <= first
+
+
+def _text(place: Place) -> tuple[str, str, int]:
     code, line = place
     return getattr(code, "co_qualname", code.co_name), code.co_filename, line
 
