@@ -9,7 +9,7 @@ import pytest
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.storage_facts import StorageFacts, over_network, value_at
 from jupyter_ioscope.errors import NotMeasuredError
-from jupyter_ioscope.model.observed import FileUse, GcPause, ProcessUse
+from jupyter_ioscope.model.observed import FileUse, GcPause, HeldFile, ProcessUse
 from jupyter_ioscope.model.profile import Gap, Profile
 from jupyter_ioscope.model.readings import Series
 from tests import builders
@@ -98,6 +98,25 @@ def test_no_opens_are_a_number_and_an_unobserved_process_is_none() -> None:
     before = Facts(builders.with_workers_before_profile(value)).storage
     with pytest.raises(NotMeasuredError, match="already running"):
         _ = before.opens
+
+
+def test_opens_by_any_library_are_shared_out_among_the_samples_since() -> None:
+    value = builders.profile(workers=2)
+    first, second = pids(value)
+    middle_ns = value.fetches[len(value.fetches) // 2].start_ns
+    later = sum(row.samples for row in value.fetches if row.start_ns >= middle_ns)
+    rows = (
+        HeldFile("/data/kept.h5", (first,), 9, 9, 0, middle_ns, 10),
+        HeldFile("/data/again.h5", (first, second), 3, 9, 2 * later, middle_ns, 10),
+        HeldFile("/data/unknown", (first,), 9, 9, -1, middle_ns, 10),
+        HeldFile("/home/log", (value.pid,), 9, 9, 500, middle_ns, 10),
+    )
+    held = storage(value, held_files=rows).held
+    assert [row.path for row in held] == ["/data/again.h5", "/data/kept.h5"]
+    assert held[0].opens_per_sample == pytest.approx(2.0, rel=0.05)
+    assert held[1].opens_per_sample == 0.0
+    with pytest.raises(NotMeasuredError):
+        _ = storage(value).held
 
 
 def test_writes_in_the_step_are_told() -> None:

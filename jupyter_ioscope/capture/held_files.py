@@ -78,12 +78,9 @@ class HeldFiles:
         except OSError:
             return
         self.looks += 1
-        # Not its standard streams: where they go is nobody's data.
-        for path in {
-            self._path(f"{folder}/{number}")
-            for number in numbers
-            if len(number) > 1 or number > "2"
-        }:
+        # Not its standard streams: where they lead is nobody's data.
+        links = [f"{folder}/{number}" for number in numbers if number not in ("0", "1", "2")]
+        for path in {self._path(link) for link in links}:
             held = self._files.get(path)
             if held is None:
                 held = self._found(path, pid)

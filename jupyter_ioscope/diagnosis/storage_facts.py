@@ -2,7 +2,7 @@
 reason. `Facts.storage` is one of these.
 
 Only Python's own opens are counted: a file that a C library opens (HDF5, LMDB, Arrow, OpenCV) is
-in the counters of reads, but not among the opened files.
+in the counters of reads and, where the sampler caught it open, in `held`; not in `opens`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from jupyter_ioscope.diagnosis.loop_facts import LoopFacts
 from jupyter_ioscope.diagnosis.phases import Interval, clip, intersect_ns, total_ns, union
 from jupyter_ioscope.errors import NotMeasuredError
-from jupyter_ioscope.model.observed import FileUse, GcPause, ProcessUse
+from jupyter_ioscope.model.observed import FileUse, GcPause, HeldFile, ProcessUse
 from jupyter_ioscope.model.readings import Series
 
 # File systems whose reads may cross a network, by the kernel's names of them; `fuse.` with
@@ -38,6 +38,16 @@ class Reopened(NamedTuple):
     per_sample: float
     size_bytes: int
     filesystem: str
+
+
+class Held(NamedTuple):
+    """A file that was seen held open, by any library. `opens_per_sample` is what the kernel counted
+    since then over the samples fetched since then: at least so many."""
+
+    path: str
+    opens: int
+    opens_per_sample: float
+    size_bytes: int
 
 
 class StorageFacts:
@@ -126,6 +136,30 @@ class StorageFacts:
         """Opens for writing in the consumer's steps, the most opened first."""
         self._need_files()
         return self._files("step", "w", "rw")
+
+    @cached_property
+    def held(self) -> tuple[Held, ...]:
+        """Files that fetching processes held open and whose opens were counted, the most opened
+        first. A file opened once and kept has 0."""
+        pids = {row.pid for row in self._facts.fetches}
+        rows = [row for row in self._profile.held_files if row.opens >= 0 and pids & {*row.pids}]
+        if not rows:
+            raise NotMeasuredError("files held open", "the sampler caught none in fetches")
+        found = [
+            Held(row.path, row.opens, row.opens / self._samples_since(row), row.size_bytes)
+            for row in rows
+        ]
+        return tuple(sorted(found, key=lambda item: -item.opens_per_sample))
+
+    def _samples_since(self, held: HeldFile) -> float:
+        """Samples fetched while the opens of a file were counted, at least 1; of the fetch that was
+        under way then, a part."""
+        total = 0.0
+        for row in self._facts.fetches:
+            if row.end_ns > held.since_ns and row.samples > 0:
+                part = (row.end_ns - max(row.start_ns, held.since_ns)) / max(1, row.fetch_ns)
+                total += row.samples * part
+        return max(1.0, total)
 
     def _files(self, phase: str, *modes: str) -> tuple[FileUse, ...]:
         rows = self._profile.files

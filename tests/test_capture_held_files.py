@@ -1,0 +1,114 @@
+"""Files opened behind Python's back: seen by their descriptors, counted by inotify."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_ioscope.capture.held_files import HeldFiles, unpacked
+from jupyter_ioscope.model.observed import HeldFile
+
+pytestmark = [
+    pytest.mark.timeout(60),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux"),
+]
+HERE = os.getpid()
+
+
+@pytest.fixture
+def held() -> Iterator[HeldFiles]:
+    made = HeldFiles("/proc", skip=())
+    yield made
+    made.close()
+
+
+def rows(held: HeldFiles, folder: Path) -> dict[str, HeldFile]:
+    found = unpacked(json.loads(json.dumps(held.packed())))
+    return {Path(row.path).name: row for row in found if row.path.startswith(str(folder))}
+
+
+def open_in_c(path: Path, times: int) -> None:
+    """As a C library does: no audit event."""
+    libc = ctypes.CDLL(None)
+    for _ in range(times):
+        os.close(libc.open(os.fsencode(path), os.O_RDONLY))
+
+
+def test_a_held_file_is_seen_and_its_opens_are_counted(held: HeldFiles, tmp_path: Path) -> None:
+    (tmp_path / "kept.h5").write_bytes(bytes(70))
+    (tmp_path / "again.h5").write_bytes(bytes(7))
+    with open(tmp_path / "kept.h5"), open(tmp_path / "again.h5"):
+        held.tick([HERE])
+        open_in_c(tmp_path / "again.h5", 300)
+    found = rows(held, tmp_path)
+    assert (found["kept.h5"].opens, found["kept.h5"].size_bytes) == (0, 70)
+    assert found["again.h5"].opens == 300
+    assert found["again.h5"].pids == (HERE,)
+    assert (found["again.h5"].seen, found["again.h5"].looks) == (1, 1)
+
+
+def test_opens_by_another_process_count_as_well(held: HeldFiles, tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(b"")
+    code = f"import sys\nfile = open({str(tmp_path / 'data')!r})\nprint(flush=True)\ninput()\n"
+    code += f"for _ in range(50): open({str(tmp_path / 'data')!r}).close()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        held.tick([child.pid])
+        child.communicate(b"\n")
+    assert rows(held, tmp_path)["data"].opens == 50
+    held.tick([child.pid])  # gone
+
+
+def test_only_regular_files_are_held_and_nothing_is_left(tmp_path: Path) -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    os.mkfifo(tmp_path / "pipe")
+    held = HeldFiles("/proc", skip=(str(tmp_path / "ours"),))
+    (tmp_path / "ours").write_bytes(b"")
+    fds = [
+        os.open(tmp_path, os.O_RDONLY),
+        os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK),
+        os.open(tmp_path / "ours", os.O_RDONLY),
+        os.open("/proc/self/stat", os.O_RDONLY),
+    ]
+    with tempfile.TemporaryFile(dir=tmp_path):  # has no name any more
+        held.tick([HERE])
+    assert rows(held, tmp_path) == {}
+    for fd in fds:
+        os.close(fd)
+    held.close()
+    held.close()
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_where_inotify_is_not_to_be_had_the_count_is_unknown(
+    held: HeldFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refuses:
+        def inotify_init1(self, flags: int) -> int:
+            return -1
+
+        def inotify_add_watch(self, fd: int, path: bytes, mask: int) -> int:
+            return -1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Refuses())
+    with open(tmp_path / "data", "w"):
+        held.tick([HERE])
+    assert rows(held, tmp_path)["data"].opens == -1
+
+
+def test_a_name_of_any_bytes_is_text_in_the_end(held: HeldFiles, tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/\xff\xfe"
+    with open(path, "w"):
+        held.tick([HERE])
+    [row] = rows(held, tmp_path).values()
+    assert row.path.endswith("\\udcff\\udcfe")
+    row.path.encode()
