@@ -71,9 +71,7 @@ def of_consumer(frames: Sequence[RawFrame], in_cell: Callable[[str], bool]) -> t
 def of_worker(
     frames: Sequence[RawFrame], in_cell: Callable[[str], bool], main: bool = True
 ) -> tuple[RawFrame, ...]:
-    """From the worker's loop on; without one, from where the process began."""
-    if any(frame.file.endswith(_SERVING_PROCESSES) for frame in frames[:4]):
-        return ()
+    """From the worker's loop on; without one, from where the process began or unpacks its task."""
     for position in range(len(frames) - 1, -1, -1):
         if _is_function(frames[position], "_worker_loop"):
             return _without_ours(frames[position:])
@@ -81,6 +79,13 @@ def of_worker(
         in_process = frames[position].file.endswith(f"multiprocessing{os.sep}process.py")
         if in_process and _is_function(frames[position], "_bootstrap"):
             return _without_ours(frames[position + 1 :])
+    # A worker of a fork server has the server's frames above its own.
+    for position in range(len(frames) - 1, -1, -1):
+        in_spawn = frames[position].file.endswith(f"multiprocessing{os.sep}spawn.py")
+        if in_spawn and _is_function(frames[position], "_main"):
+            return _without_ours(frames[position:])
+    if any(frame.file.endswith(_SERVING_PROCESSES) for frame in frames[:4]):
+        return ()
     if main:
         return of_consumer(frames, in_cell)
     return of_thread(frames, in_cell)
