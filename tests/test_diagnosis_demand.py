@@ -61,4 +61,4 @@ def test_every_diagnosis_names_its_tier_and_what_it_means(tier: str) -> None:
 
 def test_stacks_that_were_off_are_said_to_be_off() -> None:
     value = builders.without(builders.profile(2), stacks=None)
-    assert "stacks off" in tier_of(value).text
+    assert "stacks were off" in tier_of(value).text

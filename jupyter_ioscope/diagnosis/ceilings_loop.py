@@ -14,7 +14,7 @@ from jupyter_ioscope.diagnosis.ceilings_row import (
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Ceiling
-from jupyter_ioscope.units import bytes_text, seconds, significant
+from jupyter_ioscope.units import bytes_text, seconds
 
 # The sum of what one thread does is a ceiling of its own where it is longer than its largest part
 # by more than this.
@@ -89,7 +89,7 @@ def _size(facts: Facts) -> str:
     if tensors <= 0:
         return ""
     many = "object" if round(tensors) == 1 else "objects"
-    return f" ({significant(tensors)} {many}, {bytes_text(size)})"
+    return f" ({tensors:,.0f} {many}, {bytes_text(size)})"
 
 
 def feeder(facts: Facts) -> Ceiling | None:
@@ -128,6 +128,6 @@ def start_up(facts: Facts) -> Ceiling | None:
     per_batch = per_epoch / batches + fetching
     how = (
         f"An epoch takes {seconds(per_epoch)} to start, then one batch comes every "
-        f"{seconds(fetching)}; it has {significant(batches)}."
+        f"{seconds(fetching)}; it has {batches:,.0f}."
     )
     return ceiling(facts, "start_up", "epoch starts", per_batch, relative_error(starts), how)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from jupyter_ioscope.model.diagnosis import Likely
 from jupyter_ioscope.model.profile import Profile
-from jupyter_ioscope.units import significant
 
 # Of the members' excess, on average, a cause must fit this much to be the stall's.
 _LEAST = 0.25
@@ -53,7 +52,7 @@ def _opened(profile: Profile, phase: str, count: int) -> list[Likely]:
     if not _FITS[0] * count <= opens <= _FITS[1] * count:
         return []
     name = os.path.basename(max(rows, key=lambda row: (row.size_bytes, row.path)).path)
-    times = f"{significant(opens)} times" if opens > 1 else "once"
+    times = f"{opens:,} times" if opens > 1 else "once"
     if writes:
         return [
             Likely("written", 0.6, f"a file was opened to write about as often ({times}): {name}")

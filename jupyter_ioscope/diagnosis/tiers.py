@@ -5,18 +5,18 @@ from __future__ import annotations
 from jupyter_ioscope.model.diagnosis import Tier
 from jupyter_ioscope.model.profile import Profile
 
-_FULL = Tier("full", "full evidence", "batch records, states and stacks of all threads")
-_NO_STACKS = Tier("full", "full evidence", "batch records and states of all threads; stacks off")
+_FULL = Tier("full", "full", "Batch records, states and stacks of all threads")
+_NO_STACKS = Tier("full", "full", "Batch records and states of all threads; stacks were off")
 _NO_PTRACE = Tier(
     "no_ptrace",
     "no right to attach",
-    "without ptrace rights system calls cannot be seen and stacks come from inside the processes: "
+    "Without ptrace rights system calls cannot be seen and stacks come from inside the processes: "
     "disk, locks and the GIL are told apart less surely",
 )
 _IN_PROCESS = Tier(
     "in_process",
     "records only",
-    "no sampler ran beside the processes: times and CPU of batches and fetches are exact, what "
+    "No sampler ran beside the processes: times and CPU of batches and fetches are exact, what "
     "blocked threads waited for is not known",
 )
 

@@ -14,6 +14,7 @@ from jupyter_ioscope.views.words import PART_LABELS, clean
 # Ceilings far above the measured throughput would squeeze those that matter: the axis ends here,
 # in multiples of the measured throughput and of the lowest ceiling.
 _AXIS_MULTIPLE = 8.0
+_BUSY = 0.01  # threads that only hand batches on are shown from this part of their time on
 _SEEN = 0.0005  # of the wall time: less is no pixel and reads 0.0 %
 # Doubts below this share are not printed inside a bar (they are exact counters or rounding).
 _DOUBT_SHOWN = 0.005
@@ -27,7 +28,21 @@ def wait_bars(waits: Waits, workers_drawn: int = WORKERS_DRAWN) -> list[IBar]:
     bars.extend(_bar(worker_name(worker), worker) for worker in workers[:drawn])
     if rest := workers[drawn:]:
         bars.append(_bar(f"{len(rest)} more", merged(rest)))
+    bars.extend(_bar(name, thread) for name, thread in handing_on(waits))
     return bars
+
+
+def handing_on(waits: Waits) -> list[tuple[str, ThreadWaits]]:
+    """The feeder threads of all workers as one row, and the thread that pins memory, each where it
+    was busy enough to be seen: mostly they wait."""
+    found = []
+    for who, name in (("feeder", "feeders"), ("pin_memory", "pin memory")):
+        rows = [row for row in waits.others if row.who == who]
+        if rows and (row := merged(rows)).wall_ns:
+            quiet = row.fraction("idle") + row.fraction("rest")
+            if quiet < 1 - _BUSY:
+                found.append((name, row))
+    return found
 
 
 def worker_name(worker: ThreadWaits) -> str:
@@ -117,13 +132,19 @@ def ceiling_bars(
             fraction=round(min(1.0, ceiling.samples_per_s / axis), 4),
             text=_ceiling_text(ceiling, ceiling.samples_per_s > axis),
             how=clean(ceiling.how, 300),
-            limiting=min(ceiling.low, ceiling.samples_per_s) <= max(reach, known[0].samples_per_s),
+            limiting=limits(ceiling, max(reach, known[0].samples_per_s)),
         )
         for ceiling in known
     ]
     if now <= 0:
         return rows, None
     return rows, INow(fraction=round(min(1.0, now / axis), 4), text=f"now {rate(now)}")
+
+
+def limits(ceiling: Ceiling, reach: float) -> bool:
+    """Whether a ceiling cannot be told apart from the lowest, whose interval ends at `reach`. A
+    ceiling of which only the lower end is known says nothing of the kind."""
+    return math.isfinite(ceiling.high) and min(ceiling.low, ceiling.samples_per_s) <= reach
 
 
 def _axis(known: Sequence[Ceiling], now: float) -> float:

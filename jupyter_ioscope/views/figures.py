@@ -17,7 +17,7 @@ from jupyter_ioscope.model.diagnosis import PARTS, Diagnosis, ThreadWaits
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.optional import need
 from jupyter_ioscope.units import rate
-from jupyter_ioscope.views.bars import merged, part_label, worker_name
+from jupyter_ioscope.views.bars import handing_on, limits, merged, part_label, worker_name
 from jupyter_ioscope.views.colours import (
     ARM_A,
     ARM_B,
@@ -30,6 +30,7 @@ from jupyter_ioscope.views.colours import (
     part_colour,
 )
 from jupyter_ioscope.views.histogram import histogram
+from jupyter_ioscope.views.outliers import outliers
 from jupyter_ioscope.views.quantities import thinned
 from jupyter_ioscope.views.timeline import ROWS, curves
 from jupyter_ioscope.views.words import clean
@@ -50,7 +51,7 @@ def figure(
         MissingPackageError: plotly is not installed.
     """
     makers: dict[str, Callable[[], Any]] = {
-        "timeline": lambda: timeline_figure(profile),
+        "timeline": lambda: timeline_figure(profile, diagnosis),
         "ceilings": lambda: ceilings_figure(diagnosis),
         "batch_times": lambda: batch_times_figure(profile),
         "workers": lambda: workers_figure(diagnosis),
@@ -61,8 +62,9 @@ def figure(
     return makers[name]()
 
 
-def timeline_figure(profile: Profile) -> Any:
-    """All recorded curves over the seconds of the profile, one row each."""
+def timeline_figure(profile: Profile, diagnosis: Diagnosis | None = None) -> Any:
+    """All recorded curves over the seconds of the profile, one row each; outliers of the diagnosis
+    are marked on the first, with their likely causes in the hover text."""
     rows = [
         (row, label, thinned(curve, _POINTS))
         for row in ROWS
@@ -96,7 +98,41 @@ def timeline_figure(profile: Profile) -> Any:
         }
     last = "y" if len(rows) < 2 else f"y{len(rows)}"
     layout["xaxis"] = {**_axis("seconds"), "anchor": last}
-    return _figure(traces, layout, "Timeline", rows or None)
+    if rows and diagnosis is not None and diagnosis.outliers.worst:
+        traces.append(_outlier_marks(profile, diagnosis))
+        layout["shapes"] = _outlier_bands(profile, diagnosis)
+    return base_figure(traces, layout, "Timeline", rows or None)
+
+
+def _outlier_marks(profile: Profile, diagnosis: Diagnosis) -> dict[str, Any]:
+    """A mark at the length of each outlier, over the axis of the batch waits."""
+    words = outliers(profile, diagnosis)["rows"]
+    worst = diagnosis.outliers.worst[: len(words)]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "outliers",
+        "yaxis": "y",
+        "cliponaxis": False,
+        "marker": {"color": LIMITING, "size": 9, "symbol": "triangle-down"},
+        "x": [round((row.end_ns - profile.start_ns) / 1e9, 3) for row in worst],
+        "y": [_short(row.time_ns / 1e6) for row in worst],
+        "text": [row["title"] for row in words],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+
+
+def _outlier_bands(profile: Profile, diagnosis: Diagnosis) -> list[dict[str, Any]]:
+    """The stretch of each outlier through all rows: what else happened then."""
+    return [
+        {
+            "type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below",
+            "x0": round((row.start_ns - profile.start_ns) / 1e9, 3),
+            "x1": round((row.end_ns - profile.start_ns) / 1e9, 3),
+            "fillcolor": LIMITING, "opacity": 0.15, "line": {"width": 0},
+        }
+        for row in diagnosis.outliers.worst
+    ]  # fmt: skip
 
 
 def ceilings_figure(diagnosis: Diagnosis) -> Any:
@@ -119,7 +155,7 @@ def ceilings_figure(diagnosis: Diagnosis) -> Any:
             "color": INK,
             "thickness": 1,
         },
-        "marker": {"color": [LIMITING if c.low <= reach else BAR for c in known]},
+        "marker": {"color": [LIMITING if limits(c, reach) else BAR for c in known]},
         "text": [clean(c.how, 160) for c in known],
         "textposition": "none",
         "hovertemplate": "%{x} samples/s<br>%{text}<extra></extra>",
@@ -132,7 +168,7 @@ def ceilings_figure(diagnosis: Diagnosis) -> Any:
     }
     if known and diagnosis.throughput is not None:
         _mark(layout, diagnosis.throughput.samples_per_s)
-    return _figure([bars], layout, "Ceilings: what each resource alone would allow", known)
+    return base_figure([bars], layout, "Ceilings: what each resource alone would allow", known)
 
 
 def _mark(layout: dict[str, Any], now: float) -> None:
@@ -173,7 +209,7 @@ def batch_times_figure(profile: Profile) -> Any:
         "yaxis": _axis("batches"),
         "barmode": "overlay",
     }
-    return _figure(traces, layout, "Batch times", profile.batches)
+    return base_figure(traces, layout, "Batch times", profile.batches)
 
 
 def workers_figure(diagnosis: Diagnosis) -> Any:
@@ -182,6 +218,7 @@ def workers_figure(diagnosis: Diagnosis) -> Any:
     rows: list[tuple[str, ThreadWaits]] = [(worker_name(w), w) for w in waits.workers[:_WORKERS]]
     if rest := waits.workers[_WORKERS:]:
         rows.append((f"{len(rest)} more", merged(rest)))
+    rows += handing_on(waits)
     if waits.consumer is not None:
         rows.insert(0, ("consumer", waits.consumer))
     rows.reverse()  # plotly draws from below
@@ -205,7 +242,7 @@ def workers_figure(diagnosis: Diagnosis) -> Any:
         "height": 150 + 28 * len(rows),
         "legend": {"traceorder": "normal", "orientation": "h", "y": -0.15},
     }
-    return _figure(traces, layout, "Where the time went", rows)
+    return base_figure(traces, layout, "Where the time went", rows)
 
 
 def _compared(comparison: Comparison | None) -> Any:
@@ -245,7 +282,7 @@ def comparison_figure(comparison: Comparison) -> Any:
         "showlegend": False,
         "height": 260,
     }
-    return _figure(traces, layout, "A/B: every trial", comparison.trials)
+    return base_figure(traces, layout, "A/B: every trial", comparison.trials)
 
 
 def _interval(arm: Arm, position: int, colour: str) -> dict[str, Any]:
@@ -265,7 +302,7 @@ def _axis(title: str) -> dict[str, Any]:
     return {"title": {"text": title}, "gridcolor": LINE, "zerolinecolor": LINE}
 
 
-def _figure(
+def base_figure(
     traces: list[dict[str, Any]], layout: dict[str, Any], title: str, rows: Sequence[Any] | None
 ) -> Any:
     go = need("plotly.graph_objects", "a figure")

@@ -20,10 +20,20 @@ from jupyter_ioscope.views.payload import (
     most_useful_first,
     report_payload,
 )
-from jupyter_ioscope.views.shapes import IBar, ICeiling, IComparison, IFigure, IReport, IToggle
+from jupyter_ioscope.views.shapes import (
+    IBar,
+    ICeiling,
+    IComparison,
+    IFigure,
+    IOutlier,
+    IOutliers,
+    IReport,
+    IToggle,
+)
 from jupyter_ioscope.views.words import clean
 
 _TEXT_FITS = 0.07  # share of a bar from which on its percentage fits inside
+_LEAST_MARK = 0.006  # of a strip's width: some 5 pixels
 _NO_FLAMES = Size(frames=1, points=2)
 _LEFT = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"
 _RIGHT = "text-align:right;padding:2px 0 2px 14px;vertical-align:top"
@@ -88,8 +98,10 @@ def html_of(report: IReport) -> str:
             _head(report),
             _bars(report["bars"]),
             _numbers(report),
+            _phases(report),
             _ceilings(report),
             _findings(report),
+            _outliers(report["outliers"]),
             _toggles(report["toggles"]),
             *(_comparison(one) for one in report["comparisons"]),
             _foot(report),
@@ -209,6 +221,61 @@ def _numbers(report: IReport) -> Iterator[str]:
     yield f"{_TABLE}{''.join(rows)}</table>"
 
 
+def _phases(report: IReport) -> Iterator[str]:
+    """What the fetching threads were in the middle of; who wanted the cores."""
+    if report["phases"]:
+        head = _row(["By phase", "a batch", "of their time", "of that on a core"], "th")
+        rows = (
+            _row(
+                [_text(text) for text in (row["label"], row["perBatch"], row["share"], row["cpu"])]
+            )
+            for row in report["phases"]
+        )
+        yield f"{_TABLE}{head}{''.join(rows)}</table>"
+    if report["cores"]:
+        yield f'<p style="margin:0 0 4px 0">{_text(report["cores"])}</p>'
+
+
+def _outliers(outliers: IOutliers) -> Iterator[str]:
+    """Where in the run the outliers lay, and each of them with its likely cause."""
+    if not outliers["summary"]:
+        return
+    yield _title("Batches that stood out")
+    yield f'<p style="margin:0 0 4px 0">{_text(outliers["summary"])}</p>'
+    if outliers["stalls"]:
+        points = "".join(f"<li>{_text(text)}</li>" for text in outliers["stalls"])
+        yield f'<ul style="margin:0 0 4px 0">{points}</ul>'
+    if rows := outliers["rows"]:
+        yield _strip(rows)
+        head = "".join(
+            f'<th style="{_LEFT}">{name}</th>'
+            for name in ("", "at", "what", "took", "usually", "likely")
+        )
+        yield f"{_TABLE}<tr>{head}</tr>{''.join(map(_outlier, rows))}</table>"
+
+
+def _strip(rows: Sequence[IOutlier]) -> str:
+    """The run as one bar with a mark where each outlier was."""
+    cells, at = [], 0.0
+    for row in sorted(rows, key=lambda one: one["x0"]):
+        start = max(at, row["x0"])
+        end = min(1.0, max(row["x1"], start + _LEAST_MARK))
+        if start > at:
+            cells.append(_area("", start - at, part_colour("idle")))
+        if end > start:
+            cells.append(_area("", end - start, LIMITING, row["title"]))
+        at = max(at, end)
+    if at < 1:
+        cells.append(_area("", 1 - at, part_colour("idle")))
+    return f"{_WIDE}<tr><td>{_BAR}{''.join(cells)}</tr></table></td></tr></table>"
+
+
+def _outlier(row: IOutlier) -> str:
+    texts = (row["batch"], row["when"], row["phase"], row["time"], row["usual"], row["cause"])
+    cells = "".join(f'<td style="{_LEFT}">{_text(text)}</td>' for text in texts)
+    return f'<tr title="{_text(row["title"])}">{cells}</tr>'
+
+
 def _ceilings(report: IReport) -> Iterator[str]:
     if not report["ceilings"]:
         return
@@ -279,7 +346,7 @@ def _comparison(comparison: IComparison) -> Iterator[str]:
 
 def _foot(report: IReport) -> Iterator[str]:
     missing = "; ".join(f"{gap['what']}: {gap['reason']}" for gap in report["notMeasured"])
-    texts = [report["cost"]]
+    texts = [text for text in (report["tier"], report["cost"]) if text]
     if missing:
         texts.append(f"Not measured: {missing}.")
     if report["variable"]:

@@ -16,8 +16,10 @@ from jupyter_ioscope.model.readings import Stacks
 from jupyter_ioscope.units import percent, seconds, significant
 from jupyter_ioscope.views.bars import ceiling_bars, legend, wait_bars
 from jupyter_ioscope.views.comparison import comparison_payload, progress_payload
+from jupyter_ioscope.views.evidence import cores_text, phases, tier_text
 from jupyter_ioscope.views.flame import Tree, columns, trees
 from jupyter_ioscope.views.key_figures import key_figures
+from jupyter_ioscope.views.outliers import outliers
 from jupyter_ioscope.views.shapes import FORMAT, IFinding, IFlame, IGap, IReport, IToggle
 from jupyter_ioscope.views.timeline import POINTS, timeline
 from jupyter_ioscope.views.words import clean, clean_lines
@@ -80,6 +82,10 @@ def report_payload(
         cost=cost_text(profile.cost, profile.wall_s),
         notMeasured=gaps(profile, diagnosis),
         ended=ended_text(profile),
+        tier=tier_text(diagnosis.tier),
+        cores=cores_text(diagnosis.demand, profile.wall_s),
+        phases=phases(profile, diagnosis),
+        outliers=outliers(profile, diagnosis),
     )
     if report_id is not None:
         report["reportId"] = report_id

@@ -118,6 +118,38 @@ class ITimeline(TypedDict):
     end: str
 
 
+class IPhase(TypedDict):
+    """One phase of the threads that fetch, all numbers as text."""
+
+    name: str
+    label: str
+    perBatch: str
+    share: str
+    cpu: str
+
+
+class IOutlier(TypedDict):
+    """One outlier, all numbers as text; x0 to x1 in fractions of the profile (0-1)."""
+
+    phase: str
+    when: str
+    batch: str
+    time: str
+    usual: str
+    cause: str
+    title: str
+    x0: float
+    x1: float
+
+
+class IOutliers(TypedDict):
+    """Batches that stood out: a sentence, the worst first, and a sentence a stall."""
+
+    summary: str
+    rows: list[IOutlier]
+    stalls: list[str]
+
+
 class IArmRow(TypedDict):
     """One arm of a comparison, all numbers as text."""
 
@@ -203,6 +235,10 @@ class _ReportBase(TypedDict):
     cost: str
     notMeasured: list[IGap]
     ended: str
+    tier: str
+    cores: str
+    phases: list[IPhase]
+    outliers: IOutliers
 
 
 class IReport(_ReportBase, total=False):

@@ -20,7 +20,7 @@ from jupyter_ioscope.views.words import columns_of, fit, wrap
 
 WIDTH = 100
 _BAR = 32
-_FINDINGS = 5
+_FINDINGS, _OUTLIERS = 5, 5
 _NO_FLAMES = Size(frames=1, points=2)  # neither is shown as text
 # One sign a part, so that a bar reads without colour.
 _SIGNS = {
@@ -50,6 +50,7 @@ def text_of(report: IReport) -> str:
         _where_time_went(report),
         _ceilings(report),
         _findings(report),
+        _outliers(report),
         _toggles(report),
         *(_comparison(one) for one in report["comparisons"]),
         _foot(report),
@@ -109,8 +110,18 @@ def _where_time_went(report: IReport) -> Iterator[str]:
         )
         start = f"  {_pad(fit(bar['who'], width), width)}  {_blocks(bar)}  "
         yield from wrap(listed or "nothing recorded", WIDTH, start, " " * columns_of(start))
+    yield from _phases(report, width)
     signs = [f"{_SIGNS[entry['name']]} {entry['label']}" for entry in report["legend"]]
     yield from wrap("   ".join(signs), WIDTH, "  ", "  ")
+
+
+def _phases(report: IReport, width: int) -> Iterator[str]:
+    """The phases of the fetching threads in one line, then who wanted the cores."""
+    parts = [f"{row['label']} {row['share']}" for row in report["phases"]]
+    if parts:
+        yield from wrap(", ".join(parts), WIDTH, f"  {_pad('phases', width)}  ", " " * (width + 4))
+    if report["cores"]:
+        yield from wrap(report["cores"], WIDTH, "  ", "  ")
 
 
 def _blocks(bar: IBar) -> str:
@@ -156,6 +167,23 @@ def _findings(report: IReport) -> Iterator[str]:
         yield f"  and {more} more{where}"
 
 
+def _outliers(report: IReport) -> Iterator[str]:
+    found = report["outliers"]
+    if not found["summary"]:
+        return
+    yield "Batches that stood out"
+    yield from wrap(found["summary"], WIDTH, "  ", "  ")
+    for stall in found["stalls"]:
+        yield from wrap(stall, WIDTH, "  - ", "    ")
+    longest = max((columns_of(row["batch"]) for row in found["rows"]), default=0)
+    for row in found["rows"][:_OUTLIERS]:
+        start = f"  {_pad(row['batch'], longest)}  at {row['when']}: {row['phase']} {row['time']}"
+        text = f"{start}, usually {row['usual']}; likely: {row['cause']}"
+        yield from wrap(text, WIDTH, "", " " * (longest + 4))
+    if (more := len(found["rows"]) - _OUTLIERS) > 0:
+        yield f"  and {more} more"
+
+
 def _toggles(report: IReport) -> Iterator[str]:
     if not report["toggles"]:
         return
@@ -178,7 +206,7 @@ def _comparison(comparison: IComparison) -> Iterator[str]:
         name = fit(f"{arm['name']}  {arm['label']}", 30)
         numbers = (arm["throughput"], arm["cpu"], arm["firstBatch"], arm["memory"])
         rows.append((name, *numbers, str(arm["trials"])))
-    yield from _table(rows)
+    yield from table_lines(rows)
     for note in comparison["notes"]:
         yield from wrap(note, WIDTH, "  Note: ", "    ")
     if comparison["code"]:
@@ -187,7 +215,7 @@ def _comparison(comparison: IComparison) -> Iterator[str]:
             yield from wrap(line, WIDTH, "    ", "    ")
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def table_lines(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     widths = [max(columns_of(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         cells = [_pad(row[0], widths[0])]
@@ -202,6 +230,8 @@ def _pad(text: str, width: int, right: bool = False) -> str:
 
 
 def _foot(report: IReport) -> Iterator[str]:
+    if report["tier"]:
+        yield from wrap(report["tier"], WIDTH)
     yield from wrap(report["cost"], WIDTH)
     for gap in report["notMeasured"]:
         yield from wrap(f"{gap['what']}: {gap['reason']}", WIDTH, "Not measured: ", "  ")

@@ -82,6 +82,36 @@ export interface ITrack {
   title: string;
 }
 
+/** One phase of the threads that fetch. */
+export interface IPhase {
+  name: string;
+  label: string;
+  perBatch: string;
+  share: string;
+  cpu: string;
+}
+
+/** A batch that took far longer than usual; x0 to x1 in fractions of the timeline. */
+export interface IOutlier {
+  phase: string;
+  when: string;
+  batch: string;
+  time: string;
+  usual: string;
+  cause: string;
+  title: string;
+  x0: number;
+  x1: number;
+}
+
+export interface IOutliers {
+  /** one sentence; empty when there are none */
+  summary: string;
+  rows: IOutlier[];
+  /** outliers at even distances, a sentence each */
+  stalls: string[];
+}
+
 export interface IArmRow {
   name: string;
   label: string;
@@ -144,6 +174,12 @@ export interface IReport {
   cost: string;
   notMeasured: { what: string; reason: string }[];
   ended: string;
+  /** how much could be seen, one sentence */
+  tier: string;
+  /** who wanted the cores, one sentence */
+  cores: string;
+  phases: IPhase[];
+  outliers: IOutliers;
 }
 
 /** Messages from the page to the kernel (anywidget custom messages). */

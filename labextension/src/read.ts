@@ -9,6 +9,8 @@ import {
   readFigure,
   readFinding,
   readFlame,
+  readOutliers,
+  readPhase,
   readToggle,
   readTrack
 } from './read_parts';
@@ -91,7 +93,11 @@ function readParts(from: Fields, headline: string, parts: string[]): IReport {
     comparisons: attempt('comparisons', () => list(from, 'comparisons', readComparison), []),
     cost: words('cost'),
     notMeasured: attempt('notMeasured', () => list(from, 'notMeasured', readGap), []),
-    ended: words('ended')
+    ended: words('ended'),
+    tier: words('tier'),
+    cores: words('cores'),
+    phases: attempt('phases', () => list(from, 'phases', readPhase), []),
+    outliers: attempt('outliers', () => readOutliers(from.outliers), readOutliers(null))
   };
 }
 

@@ -1,6 +1,6 @@
 /** Readers of the parts of a report, one for each interface of `payload.ts`. */
 
-import { Damaged, Fields, flag, list, number, numbers, text, texts } from './json';
+import { Damaged, fields, Fields, flag, list, number, numbers, text, texts } from './json';
 import type {
   IArmRow,
   IBar,
@@ -9,7 +9,10 @@ import type {
   IFigure,
   IFinding,
   IFlame,
+  IOutlier,
+  IOutliers,
   IPart,
+  IPhase,
   IProgress,
   IToggle,
   ITrack
@@ -78,6 +81,43 @@ export function readTrack(from: Fields): ITrack {
   };
   sameLength(track.key, track.x, track.y);
   return track;
+}
+
+export function readPhase(from: Fields): IPhase {
+  return {
+    name: text(from, 'name'),
+    label: text(from, 'label'),
+    perBatch: text(from, 'perBatch'),
+    share: text(from, 'share'),
+    cpu: text(from, 'cpu')
+  };
+}
+
+/** Absent in reports of older versions. */
+export function readOutliers(value: unknown): IOutliers {
+  if (value === undefined || value === null) {
+    return { summary: '', rows: [], stalls: [] };
+  }
+  const from = fields(value, 'outliers');
+  return {
+    summary: text(from, 'summary'),
+    rows: list(from, 'rows', readOutlier),
+    stalls: texts(from, 'stalls')
+  };
+}
+
+function readOutlier(from: Fields): IOutlier {
+  return {
+    phase: text(from, 'phase'),
+    when: text(from, 'when'),
+    batch: text(from, 'batch'),
+    time: text(from, 'time'),
+    usual: text(from, 'usual'),
+    cause: text(from, 'cause'),
+    title: text(from, 'title'),
+    x0: number(from, 'x0'),
+    x1: number(from, 'x1')
+  };
 }
 
 export function readFlame(from: Fields): IFlame {

@@ -40,7 +40,13 @@ describe('a report shows', () => {
       ...report.comparisons.flatMap(one => [one.headline, ...one.lines, one.code, ...one.notes]),
       ...report.timeline.tracks.flatMap(one => [one.label, one.value]),
       ...report.flames.map(one => one.label),
-      ...report.notMeasured.flatMap(one => [one.what, one.reason])
+      ...report.notMeasured.flatMap(one => [one.what, one.reason]),
+      report.tier,
+      report.cores,
+      report.outliers.summary,
+      ...report.outliers.stalls,
+      ...report.outliers.rows.flatMap(one => [one.batch, one.when, one.time, one.usual, one.cause]),
+      ...report.phases.flatMap(one => [one.label, one.perBatch, one.share, one.cpu])
     ];
     assert.deepEqual(
       expected.filter(text => !words.includes(text)),
@@ -59,6 +65,26 @@ describe('a report shows', () => {
       widths,
       report.bars[1].parts.map(part => part.fraction)
     );
+  });
+
+  test('a mark for each outlier at its place, with its words for eyes and readers', () => {
+    const marks = [...drawn().querySelectorAll<HTMLElement>('.ioscope-mark')];
+    assert.equal(marks.length, report.outliers.rows.length);
+    marks.forEach((mark, index) => {
+      const { x0, title } = report.outliers.rows[index];
+      assert.ok(Math.abs(parseFloat(mark.style.left) / 100 - x0) < 1e-4);
+      assert.equal(mark.title, title);
+      assert.equal(mark.getAttribute('aria-label'), title);
+      assert.equal(mark.tabIndex, 0);
+    });
+    assert.equal(page.root.querySelectorAll('.ioscope-mark-line').length, marks.length);
+  });
+
+  test('the timeline of a report from before there were outliers', () => {
+    const root = drawn({ outliers: undefined, phases: undefined, tier: undefined, cores: undefined });
+    assert.equal(root.querySelectorAll('.ioscope-mark').length, 0);
+    assert.ok(root.querySelector('.ioscope-spark'));
+    assert.doesNotMatch(root.textContent ?? '', /could not be read/);
   });
 
   test('what would tell two causes apart, only when they are not told apart', () => {
@@ -145,7 +171,9 @@ describe('a damaged part', () => {
     flames: [{ ...report.flames[0], x0: [0] }],
     comparisons: [{ arms: 3 }],
     notMeasured: 5,
-    detail: {}
+    detail: {},
+    phases: [{ label: {} }],
+    outliers: { rows: [{ x0: 'left' }] }
   };
 
   for (const [part, value] of Object.entries(damage)) {

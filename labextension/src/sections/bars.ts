@@ -4,6 +4,7 @@ import { cssPercent } from '../numbers';
 import { partClass } from '../parts';
 import type { IBar, IPart, IReport } from '../payload';
 import { textFits } from '../text_fit';
+import { phases } from './phases';
 
 /** Where a batch's time went: one bar for the consumer and each worker. */
 export function bars(report: IReport, life: Disposables): HTMLElement | null {
@@ -14,6 +15,7 @@ export function bars(report: IReport, life: Disposables): HTMLElement | null {
   const rows = make('div', 'ioscope-bar-rows');
   put(rows, ...report.bars.flatMap(bar => [make('span', 'ioscope-row-label', bar.who), track(bar)]));
   put(element, rows, legend(report.legend, rows, life), folded('As numbers', table(report)));
+  put(element, ...phases(report));
   const fit = () => hideCutTexts(rows);
   life.onResize(rows, fit);
   fit();

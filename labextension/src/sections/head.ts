@@ -18,6 +18,9 @@ export function head(report: IReport): HTMLElement {
   if (report.figures.length) {
     put(element, figures(report.figures));
   }
+  if (report.tier) {
+    put(element, make('p', 'ioscope-tier', report.tier));
+  }
   return element;
 }
 

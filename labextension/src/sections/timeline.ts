@@ -2,6 +2,7 @@ import type { Disposables } from '../disposables';
 import { make, put, section, svg } from '../dom';
 import { unit } from '../numbers';
 import type { IReport, ITrack } from '../payload';
+import { marks, outliers } from './outliers';
 
 const WIDTH = 1000;
 const HEIGHT = 40;
@@ -16,12 +17,12 @@ export function timeline(report: IReport, life: Disposables): HTMLElement | null
   }
   const element = section('Timeline', 'ioscope-timeline');
   const rows = make('div', 'ioscope-spark-rows');
-  put(rows, ...drawn.flatMap(row));
+  put(rows, ...marks(report.outliers), ...drawn.flatMap(row));
   const axis = make('div', 'ioscope-time-axis');
   put(axis, make('span', '', start), make('span', '', end));
   put(rows, axis);
   follow(rows, life);
-  return put(element, rows);
+  return put(element, rows, ...outliers(report.outliers));
 }
 
 function row(track: ITrack): Element[] {

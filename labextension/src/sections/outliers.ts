@@ -1,0 +1,71 @@
+import { folded, make, put } from '../dom';
+import { cssPercent } from '../numbers';
+import type { IOutlier, IOutliers } from '../payload';
+import { table } from './table';
+
+/** A row of the timeline: one mark an outlier, each with its words. */
+export function marks(all: IOutliers): Element[] {
+  if (!all.rows.length) {
+    return [];
+  }
+  const label = make('span', 'ioscope-row-label', 'outliers');
+  const value = make('span', 'ioscope-spark-value', String(all.rows.length));
+  label.title = value.title = all.summary;
+  const row = put(make('div', 'ioscope-marks'), ...all.rows.map(mark));
+  return [label, row, value, lines(all.rows)];
+}
+
+function mark(outlier: IOutlier): HTMLElement {
+  const element = make('span', 'ioscope-mark');
+  place(element, outlier);
+  element.title = outlier.title;
+  element.tabIndex = 0;
+  element.setAttribute('role', 'img');
+  element.setAttribute('aria-label', outlier.title);
+  element.dataset.phase = outlier.phase;
+  return element;
+}
+
+/** The same marks through all rows: what else happened then. */
+function lines(rows: IOutlier[]): HTMLElement {
+  const element = make('div', 'ioscope-mark-lines');
+  element.setAttribute('aria-hidden', 'true');
+  for (const outlier of rows) {
+    const line = make('span', 'ioscope-mark-line');
+    place(line, outlier);
+    put(element, line);
+  }
+  return element;
+}
+
+function place(element: HTMLElement, outlier: IOutlier): void {
+  element.style.left = cssPercent(outlier.x0);
+  element.style.width = cssPercent(Math.max(0, outlier.x1 - outlier.x0));
+}
+
+/** What stood out, in words and as a table. */
+export function outliers(all: IOutliers): Element[] {
+  if (!all.summary) {
+    return [];
+  }
+  const found: Element[] = [make('p', 'ioscope-outliers', all.summary)];
+  if (all.stalls.length) {
+    const list = make('ul', 'ioscope-outliers');
+    found.push(put(list, ...all.stalls.map(text => make('li', '', text))));
+  }
+  if (all.rows.length) {
+    found.push(folded('Each of them', each(all.rows)));
+  }
+  return found;
+}
+
+function each(rows: IOutlier[]): HTMLElement {
+  const cells = rows.map(row => [row.batch, row.when, row.phase, row.time, row.usual, row.cause]);
+  const element = table(
+    ['', 'at', 'what', 'took', 'usually', 'likely'],
+    cells,
+    rows.map(row => row.title)
+  );
+  element.classList.add('ioscope-outlier-table');
+  return element;
+}
