@@ -25,6 +25,7 @@ _MOST_NAMES = 12
 
 # Calls that make randomness. A false alarm costs a piece of advice, a miss gives a wrong one.
 _CHANCE = ("random.", "numpy.random.", "torch.rand", "torch.bernoulli", "albumentations.")
+_REDUCING = (".draft", ".thumbnail")
 _CHANCE_METHODS = frozenset(
     ("uniform", "integers", "normal", "standard_normal", "choice", "shuffle", "permutation")
 )
@@ -87,27 +88,28 @@ def _of_source(file: str, source: str, wanted: set[int]) -> list[LineCalls]:
         return []
     modules = _imported(tree)
     names: dict[int, list[str]] = {}
-    chance: list[str] = []
+    telling: list[str] = []
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call):
             continue
         name = _name(call.func, modules)
-        if _is_chance(name) and name not in chance and len(chance) < _MOST_NAMES:
-            chance.append(name)
+        if _is_telling(name) and name not in telling and len(telling) < _MOST_NAMES:
+            telling.append(name)
         lines = range(call.lineno, (call.end_lineno or call.lineno) + 1)
         for line in wanted.intersection(lines) if name else ():
             known = names.setdefault(line, [])
             if name not in known and len(known) < _MOST_NAMES:
                 known.append(name)
     found = [LineCalls(file, line, tuple(names[line])) for line in sorted(names)]
-    return [LineCalls(file, 0, tuple(chance)), *found] if chance else found
+    return [LineCalls(file, 0, tuple(telling)), *found] if telling else found
 
 
-def _is_chance(name: str) -> bool:
-    """Whether a call makes randomness."""
+def _is_telling(name: str) -> bool:
+    """Whether a call makes randomness, or has pictures decoded at reduced size."""
     last = name.rpartition(".")[2]
     return (
-        name.startswith(_CHANCE)
+        name in _REDUCING
+        or name.startswith(_CHANCE)
         or last in _CHANCE_METHODS
         or last.startswith(("Random", "rand"))
         or last in ("ColorJitter", "AutoAugment", "TrivialAugmentWide")

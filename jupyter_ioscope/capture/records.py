@@ -75,6 +75,7 @@ def fetch_between(
     task: int,
     samples: int,
     size: tuple[int, int],
+    digest: int = 0,
 ) -> Fetch:
     """The record of a fetch from the readings at its two ends. `size` is (objects, bytes)."""
     return Fetch(
@@ -95,6 +96,7 @@ def fetch_between(
         read_blocks=end.read_blocks - start.read_blocks,
         tensors=size[0],
         batch_bytes=size[1],
+        digest=digest,
     )
 
 

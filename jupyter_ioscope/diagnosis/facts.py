@@ -53,7 +53,9 @@ class Facts(LoopFacts):
         """What fetching threads were seen doing, by kind of work."""
         profile = self.profile
         if profile.stacks is None:
-            raise NotMeasuredError("what fetches do", "stacks were not sampled")
+            early = profile.tier == "in_process"
+            reason = self._no_sampler() if early else "stacks were not sampled"
+            raise NotMeasuredError("what fetches do", reason)
         role = "consumer" if self.alone else "worker"
         mix = mix_of(profile.stacks, role, profile.calls, self.loader.library)
         if not mix.samples:

@@ -17,6 +17,7 @@ from jupyter_ioscope.diagnosis.work_kinds import (
     CALLS,
     INNER,
     RANDOM_FILES,
+    REDUCING,
     WHOLE,
     FrameKind,
 )
@@ -103,10 +104,21 @@ class Mix:
         return tuple(sorted(counts, key=lambda name: (-counts[name], name))[:3])
 
     @cached_property
+    def _telling(self) -> frozenset[str]:
+        """Telling calls anywhere in the user's files, see `LineCalls`."""
+        rows = (self.calls or {}).items()
+        return frozenset(name for (_, line), names in rows if line == 0 for name in names)
+
+    @property
+    def reduces(self) -> bool:
+        """Whether pictures are asked for at reduced size somewhere."""
+        return bool(self._telling & REDUCING)
+
+    @cached_property
     def random(self) -> bool:
         """Whether anything was seen that makes samples differ from time to time: frames of random
         augmentation, or calls of it in the files that fetches run through."""
-        if any(line == 0 and names for (_, line), names in (self.calls or {}).items()):
+        if self._telling - REDUCING:
             return True
         for row in self.seen:
             for frame in row.frames:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 #   npz_member       reading a whole member of an .npz file
 #   array_load       reading an array's file (np.load)
 #   container_open   opening or closing a file that holds many items, or reading its index
+#   container_lookup finding things in such a file: quick while it stays open
 #   container_read   reading from such a file that is open
 #   table_rows       rows of a data frame
 #   dataset_rows     rows of a Hugging Face dataset
@@ -29,7 +30,8 @@ from typing import NamedTuple
 #   remote           asking a server
 #   memory_map       making memory maps and views of them
 #   unpickle         unpickling, torch.load
-#   tensor_build     tensors and arrays out of lists and numbers
+#   tensor_build     tensors and arrays out of lists and numbers, or piece by piece
+#   stack            several arrays of one shape into one, in one go
 #   to_python        arrays to Python numbers and lists
 #   convert          float() and int(): text or numbers
 #   collate          torch's own joining of items
@@ -52,6 +54,7 @@ KINDS = (
     "npz_member",
     "array_load",
     "container_open",
+    "container_lookup",
     "container_read",
     "table_rows",
     "dataset_rows",
@@ -62,6 +65,7 @@ KINDS = (
     "memory_map",
     "unpickle",
     "tensor_build",
+    "stack",
     "to_python",
     "convert",
     "collate",
@@ -151,6 +155,7 @@ WHOLE = (
     *_rows(
         "container_open",
         "/h5py/_hl/files.py: __init__ make_fid make_fapl close __exit__ __del__",
+        "/lmdb/",
         "/tarfile.py: open __init__ taropen gzopen bz2open xzopen next getmembers getmember "
         "_load getnames _getmember close __exit__",
         "/zipfile.py: __init__ _RealGetContents close __exit__ __del__ is_zipfile",
@@ -173,6 +178,7 @@ WHOLE = (
         "/tifffile/tifffile.py: __init__ close __exit__",
         "/nibabel/loadsave.py",
     ),
+    *_rows("container_lookup", "/h5py/_hl/group.py"),
     *_rows("table_rows", "/pandas/core/"),
     *_rows("audio_decode", "/torchaudio/", "/soundfile.py", "/librosa/", "/audioread/",
            "/scipy/io/wavfile.py", "/wave.py", "/torchcodec/", "/decord/", "/pydub/",
@@ -211,7 +217,7 @@ INNER = (
            "/_compression.py", "/compression/", "/numcodecs/", "/blosc", "/lz4/", "/zstandard/",
            "/tarfile.py: read readinto _read readall"),
     *_rows("container_read", "/h5py/", "/zarr/", "/tarfile.py", "/pyarrow/", "/sqlite3/",
-           "/sqlalchemy/", "/lmdb/", "/netCDF4/", "/xarray/", "/tables/", "/shelve.py",
+           "/sqlalchemy/", "/netCDF4/", "/xarray/", "/tables/", "/shelve.py",
            "/tifffile/", "/openslide/", "/nibabel/", "/pandas/io/", "/rasterio/", "/polars/"),
     *_rows("dataset_rows", "/datasets/"),
     *_rows("array_load", "/numpy/lib/_npyio_impl.py: load", "/numpy/lib/npyio.py: load",
@@ -261,17 +267,22 @@ CALLS: tuple[tuple[str, frozenset[str]], ...] = tuple(
         ("container_read", ".execute .executemany .fetchone .fetchall .fetchmany .read_direct"),
         ("file_stat", "os.stat os.listdir os.scandir os.path.exists os.path.getsize os.access"),
         ("file_read", "numpy.fromfile os.pread os.read os.preadv mmap.mmap"),
+        ("tokenise", ".encode"),
         ("to_python", ".tolist"),
         ("tensor_build", "torch.tensor torch.as_tensor torch.FloatTensor torch.LongTensor "
-                         "torch.Tensor numpy.array numpy.asarray numpy.stack "
+                         "torch.Tensor numpy.array numpy.asarray "
                          "numpy.concatenate numpy.fromiter "
-                         "torch.stack torch.cat"),
-        ("file_open", "open io.open os.open"),
+                         "torch.cat"),
+        ("stack", "torch.stack numpy.stack"),
+        ("file_open", "open io.open os.open .close"),
         ("file_read", ".read .readline .readlines .readinto .seek .readall"),
         ("copy", "copy.deepcopy copy.copy"),
         ("convert", "float int complex"),
     )
 )  # fmt: skip
+
+# Calls that decode a picture at reduced size.
+REDUCING = frozenset((".draft", ".thumbnail"))
 
 # Files that make randomness, beside what `LineCalls` of whole files tell.
 RANDOM_FILES = ("/random.py", "/albumentations/", "/imgaug/")

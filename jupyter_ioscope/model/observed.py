@@ -124,8 +124,9 @@ class LineCalls(NamedTuple):
     """What one line of the user's calls that leaves no frame of its own: names of built-in
     functions ("open"), of what modules give ("numpy.array"), and of methods (".split").
 
-    Line 0 stands for a whole file in which fetches were seen, with the calls in it that make
-    randomness: the same data may give another sample there.
+    Line 0 stands for a whole file that was seen in the stacks, with telling calls anywhere in it:
+    those that make randomness (the same data may give another sample), and those that have a
+    picture decoded at reduced size.
     """
 
     file: str  # as in `readings.Frame`

@@ -8,7 +8,7 @@ import os
 import time
 from typing import Any
 
-from jupyter_ioscope.capture.batch_digest import DigestOfBatch
+from jupyter_ioscope.capture.batch_digest import DigestOfBatch, DigestOfMapBatch
 from jupyter_ioscope.capture.loaders._loader import WorkerSettings
 from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, watched_fetchers
 from jupyter_ioscope.capture.patching import Patches
@@ -102,6 +102,7 @@ class _Tasks:
         self._samples = -1
         self._size_of = SizeOfBatch()
         self._digest_of = DigestOfBatch()
+        self._digest_of_map = DigestOfMapBatch()
 
     def task_came(self, message: Any) -> None:
         if isinstance(message, tuple) and len(message) == 2:
@@ -110,6 +111,7 @@ class _Tasks:
         elif message is not None:
             self._resumed += 1  # a persistent worker begins a new epoch
             self._digest_of.restart()
+            self._digest_of_map.restart()
 
     def batch_goes(self, data: Any) -> None:
         taken = MARKS.take()
@@ -125,6 +127,8 @@ class _Tasks:
         if self._iterable:  # the last batch of a stream can be short
             samples = min(samples, samples_in(data, samples))
             digest = self._digest_of(data)
+        elif kind != "ExceptionWrapper":
+            digest = self._digest_of_map(data, end.time_ns - start.time_ns)
         self._log.fetch(
             start, end, collate_start_ns, self._task, self._resumed, samples, size, digest
         )

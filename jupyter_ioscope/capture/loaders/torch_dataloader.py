@@ -19,6 +19,7 @@ import time
 import weakref
 from typing import Any
 
+from jupyter_ioscope.capture.batch_digest import DigestOfMapBatch
 from jupyter_ioscope.capture.loaders._hf_facts import facts_of
 from jupyter_ioscope.capture.loaders._loader import WorkerSettings
 from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, watched_fetchers
@@ -54,8 +55,17 @@ def describe(loader: Any, number: int) -> LoaderInfo:
         start_method=_start_method(loader) if loader.num_workers else None,
         samples_total=total,
         workers_before_profile=_running_workers(loader),
-        facts=facts_of(dataset),
+        facts=(*facts_of(dataset), *_collate_fact(loader)),
     )
+
+
+def _collate_fact(loader: Any) -> tuple[tuple[str, str], ...]:
+    """("collate", "torch") where torch's own function joins the items, else "own"."""
+    function = getattr(loader, "collate_fn", None)
+    if function is None:
+        return ()
+    module = getattr(function, "__module__", None)
+    return (("collate", "torch" if module == "torch.utils.data._utils.collate" else "own"),)
 
 
 def snapshot(loader: Any) -> Any:
@@ -131,6 +141,7 @@ class _Hooks:
         # because forked workers must not inherit one that is already done.
         self.open: dict[int, tuple[weakref.ref[Any], OpenEpoch]] = {}
         self.sizes: dict[int, SizeOfBatch] = {}  # by loader
+        self.digests: dict[int, DigestOfMapBatch] = {}  # by epoch
 
     def iter_begins(self, loader: Any) -> None:
         now_ns = time.monotonic_ns()
@@ -191,6 +202,11 @@ class _Hooks:
     ) -> None:
         """With no workers the consumer fetched for itself: record that as a fetch."""
         start, collate_start_ns = taken
+        digest_of = self.digests.get(epoch.epoch)
+        if digest_of is None:
+            if len(self.digests) >= 16:
+                self.digests.clear()
+            digest_of = self.digests[epoch.epoch] = DigestOfMapBatch()
         self.recorder.fetches.append(
             fetch_between(
                 start,
@@ -203,6 +219,7 @@ class _Hooks:
                 task=epoch.tasks,
                 samples=samples,
                 size=self.sizes.setdefault(epoch.loader, SizeOfBatch())(data),
+                digest=digest_of(data, end.time_ns - start.time_ns),
             )
         )
 

@@ -67,8 +67,9 @@ def judge(facts: Facts) -> Finding | None:
 
 
 def _decoded_pixels(facts: Facts) -> float:
-    """Mean pixels of the pictures that fetches opened; 0 where no header was read."""
-    images = facts.profile.images
+    """Mean pixels of the pictures that fetches opened; 0 where no header was read, or where they
+    are asked for at reduced size."""
+    images = () if facts.work.reduces else facts.profile.images
     return mean(row.width * row.height for row in images) if images else 0.0
 
 

@@ -25,15 +25,20 @@ _OFTEN = 0.25
 # be seen of opening before it is called an opening for every item.
 _MORE_THAN_FIRST = 2.0
 
+# What a file newly opened knows nothing of has to be looked up again.
+_CONTAINERS = ("container_open", "container_lookup")
+_AGAIN = (*_CONTAINERS, "file_open", "file_stat")
+
 
 def judge(facts: Facts) -> Finding | None:
     """What the loop would gain if every worker opened the file once."""
     if not facts.batches:
         return None
     again = _reopened(facts)
-    kinds = ("container_open", "file_open", "file_stat") if again else ("container_open",)
+    kinds = _AGAIN if again or _opened_unseen(facts) else _CONTAINERS
     fraction, _ = facts.work.fraction(*kinds)
-    if not fraction or _only_at_first(facts, fraction) or (not again and _each_its_own(facts)):
+    opening, _ = facts.work.fraction(*_AGAIN[2:], "container_open")
+    if not opening or _only_at_first(facts, fraction) or (not again and _each_its_own(facts)):
         return None
     return finding(
         facts,
@@ -60,6 +65,15 @@ def _reopened(facts: Facts) -> Reopened | None:
     except NotMeasuredError:
         return None
     return files[0] if files and files[0].per_sample >= _OFTEN else None
+
+
+def _opened_unseen(facts: Facts) -> bool:
+    """Whether C libraries open the files: Python opened none, and still files are closed."""
+    try:
+        opened = facts.storage.opens_per_sample
+    except NotMeasuredError:
+        return False
+    return not opened and facts.work.fraction("container_open")[0] > 0
 
 
 def _each_its_own(facts: Facts) -> bool:

@@ -16,8 +16,10 @@ from jupyter_ioscope.diagnosis.rules._work import (
 from jupyter_ioscope.model.diagnosis import Finding
 
 _PARSING = ("text_parse", "regex", "tokenise")
-# What follows on parsing: numbers and lists of Python become tensors.
+# What follows on parsing: numbers and lists of Python become tensors. It belongs to the text as
+# long as parsing is a good part of it.
 _FOLLOWS = ("convert", "tensor_build", "to_python")
+_GOOD_PART = 0.25
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -28,7 +30,7 @@ def judge(facts: Facts) -> Finding | None:
     if not parsing:
         return None
     follows, _ = facts.work.fraction(*_FOLLOWS)
-    kinds = (*_PARSING, *_FOLLOWS) if follows <= parsing else _PARSING
+    kinds = (*_PARSING, *_FOLLOWS) if _GOOD_PART * follows <= parsing else _PARSING
     return finding(
         facts,
         gain_of_work(facts, *kinds),
