@@ -27,6 +27,11 @@ LOGGING = "logging"
 PLOTTING = "plotting"
 PRINTING = "printing"
 WRITING = "writing text"
+SYNCING = "waiting until data is on the disk"
+# Calls of the user's lines that leave no frame of their own (functions of C).
+_CALLS = {"os.fsync": SYNCING, "os.fdatasync": SYNCING, "os.sync": SYNCING, "pickle.dump": SAVING}
+_CHEAP = (".fileno", ".flush", ".close", ".name", ".write", "open", "os.open", "os.close", "str",
+          "len", "os.path.join", "pathlib.Path")  # fmt: skip
 _STEP = (
     _Sign(SAVING, ("torch/serialization.py",), ("save", "_save", "_legacy_save")),
     _Sign(SAVING, ("torch/distributed/checkpoint/", "safetensors/"), ()),
@@ -91,6 +96,14 @@ def step_kind(frames: Sequence[Frame]) -> str:
             if _matches(frame, sign):
                 return sign.kind
     return ""
+
+
+def call_kind(names: Sequence[str]) -> str:
+    """Which kind of side work a line of the user's is in, by what it calls; "" for others, and
+    where the line calls something else that may take long."""
+    if any(name not in _CALLS and name not in _CHEAP for name in names):
+        return ""
+    return next((_CALLS[name] for name in names if name in _CALLS), "")
 
 
 def before_kind(frames: Sequence[Frame]) -> str:

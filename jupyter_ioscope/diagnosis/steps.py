@@ -124,18 +124,25 @@ def _kinds(profile: Profile, step_ns: int) -> tuple[dict[str, float], dict[str, 
     whole = sum(stack.count for stack, _ in rows)
     wall_ns = profile.wall_ns
     steps = round(whole * min(1.0, step_ns / wall_ns)) if wall_ns > 0 else 0
+    calls = {(row.file, row.line): row.names for row in profile.calls}
     counts: dict[str, float] = {}
     seen: dict[str, dict[str, int]] = {}
     for stack, frames in rows:
         if kinds.in_loader(frames):
             continue
-        kind = kinds.step_kind(frames)
+        kind = kinds.step_kind(frames) or kinds.call_kind(_calls_of_last(frames, calls))
         if kind:
             counts[kind] = counts.get(kind, 0) + stack.count
             place = place_of(frames)
             at = seen.setdefault(kind, {})
             at[place] = at.get(place, 0) + stack.count
     return counts, {kind: max(at, key=lambda key: at[key]) for kind, at in seen.items()}, steps
+
+
+def _calls_of_last(
+    frames: Sequence[Frame], calls: Mapping[tuple[str, int], tuple[str, ...]]
+) -> tuple[str, ...]:
+    return calls.get((frames[-1].file, frames[-1].line), ()) if frames else ()
 
 
 def samples_per_s(profile: Profile) -> float:

@@ -40,7 +40,7 @@ def judge(facts: Facts) -> Finding | None:
         advice="Save in a background thread (copy the state first: it takes milliseconds), or less "
         "often, or to a faster local disk; leave os.fsync out of the loop, or call it once at the "
         "end.",
-        where=step.places.get(kinds.SAVING, ""),
+        where=step.places.get(kinds.SAVING) or step.places.get(kinds.SYNCING, ""),
         refines=("not_loader_bound", "step_overhead"),
     )
 

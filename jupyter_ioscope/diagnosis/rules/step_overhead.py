@@ -54,6 +54,7 @@ def judge(facts: Facts) -> Finding | None:
     if gain.share < _step.LEAST_GAIN:
         return None
     largest = max(parts, key=lambda kind: parts[kind])
+    where = step.places.get(kinds.SYNCING if largest == FLUSHING else largest, "")
     step_s = step.step_ns / len(facts.batches) / 1e9
     return finding(
         facts,
@@ -65,10 +66,10 @@ def judge(facts: Facts) -> Finding | None:
             f"{percent(fraction)} of the step's time ({seconds(fraction * step_s)} a batch) is "
             + ", ".join(f"{kind} ({percent(part)})" for kind, part in _ordered(parts))
             + ".",
-            f"Seen in {step.places[largest]}." if step.places.get(largest) else "",
+            f"Seen in {where}." if where else "",
         ),
         advice=_ADVICE[largest],
-        where=step.places.get(largest, ""),
+        where=where,
         refines=("not_loader_bound",),
     )
 
@@ -76,8 +77,9 @@ def judge(facts: Facts) -> Finding | None:
 def _parts(facts: Facts, step: StepTime) -> dict[str, float]:
     found = {kind: step.kinds[kind] for kind in _WORDS if step.kinds.get(kind)}
     small = _step.written_bytes(facts) < LEAST_BYTES * len(facts.batches)
-    if step.disk[0] and small and _step.writes(facts, step) and not step.kinds.get(kinds.SAVING):
-        found[FLUSHING] = step.disk[0]
+    syncing = _step.syncing_fraction(facts, step)
+    if syncing and small and not step.kinds.get(kinds.SAVING):
+        found[FLUSHING] = syncing
     return found
 
 
