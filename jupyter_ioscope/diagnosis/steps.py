@@ -145,6 +145,16 @@ def _calls_of_last(
     return calls.get((frames[-1].file, frames[-1].line), ()) if frames else ()
 
 
+def step_place(profile: Profile) -> str:
+    """The user's function that the consumer was seen in most outside the loader; "" if unseen."""
+    places: dict[str, int] = {}
+    for stack, frames in consumer_stacks(profile):
+        place = "" if kinds.in_loader(frames) else place_of(frames)
+        if place:
+            places[place] = places.get(place, 0) + stack.count
+    return max(places, key=lambda key: places[key], default="")
+
+
 def samples_per_s(profile: Profile) -> float:
     """Stack samples of one thread in a second, as they came; 0 without any."""
     whole = sum(stack.count for stack, _ in consumer_stacks(profile))
