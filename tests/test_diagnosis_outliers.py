@@ -433,3 +433,17 @@ def test_sums_over_a_round_are_sums_of_that_many() -> None:
     assert rounds([1, 2, 3, 4], 2) == [1, 3, 5, 7]
     assert rounds([1, 2], 1) == [1, 2]
     assert rounds([], 3) == []
+
+
+def test_other_programs_keep_no_count_of_this_loops_batches() -> None:
+    """Every 100 batches a checkpoint, and other programs make each one longer."""
+    value = periodic(100, slow_ms=500.0)
+    rows = tuple(row._replace(step_cpu_ns=5 * MS) for row in value.batches)
+    value = with_busy(builders.without(value, batches=rows), tree=0.1, machine=4.0)
+    assert outliers_of(value).stalls[0].causes[0].cause == "cores_taken"
+    files = tuple(
+        FileUse(f"/run/epoch-{n}.pt", PID, -1, "step", "w", 1, 9_000_000, "ext4") for n in range(6)
+    )
+    found = outliers_of(builders.without(value, files=files))
+    assert found.stalls[0].causes[0].cause == "written"
+    assert all(causes(row)[:2] == ["written", "cores_taken"] for row in found.worst)

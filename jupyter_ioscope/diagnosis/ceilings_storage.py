@@ -92,7 +92,7 @@ def storage_bandwidth(facts: Facts) -> Ceiling | None:
         "and may give more."
     )
     found = ceiling(
-        facts, "storage_bandwidth", "storage bandwidth, at least", per_batch / rate,
+        facts, "storage_bandwidth", "disk bandwidth, at least", per_batch / rate,
         UNKNOWN_RELATIVE / 4, how,
     )  # fmt: skip
     return None if found is None else _at_least(found)

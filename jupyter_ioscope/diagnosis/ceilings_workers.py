@@ -104,7 +104,7 @@ def cpu_left(facts: Facts) -> Ceiling | None:
     )
     # what others used is a mean over the profile, in ticks of 10 ms, of cores they may have shared
     error = max(error or 0.0, 0.1)
-    label = f"CPU left by others ({significant(left, 2)})"
+    label = f"CPU others left ({significant(left, 2)})"
     return ceiling(facts, "cpu_left", label, per_batch / left, error, how)
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from jupyter_ioscope.diagnosis.moments import Moments
 from jupyter_ioscope.diagnosis.outlier_causes import (
+    MOST_CAUSES,
     causes_of_fetch,
     causes_of_step,
     causes_of_wait,
@@ -64,7 +65,7 @@ def outliers_of(profile: Profile) -> Outliers:
     found = _without_doubles(found)
     stalls = _stalls(moments, found)
     found.sort(key=lambda row: (-row.outlier.lost_ns, -row.outlier.time_ns, row.place))
-    worst = tuple(replace(row.outlier, causes=_causes(moments, row)) for row in found[:SHOWN])
+    worst = tuple(_explained(moments, row, stalls) for row in found[:SHOWN])
     lost_ns = sum(row.outlier.lost_ns for row in found)
     return Outliers(worst, len(found), lost_ns, tuple(stalls))
 
@@ -262,8 +263,20 @@ def _stall(moments: Moments, kind: str, members: list[_Found], every: float, num
         gaps[len(gaps) // 2] / 1e9 if gaps else 0.0,
         len(members),
         sum(row.outlier.lost_ns for row in members),
-        shared_causes(moments.profile, phase, len(members), causes, kind),
+        shared_causes(moments.profile, phase, len(members), causes, every),
     )
+
+
+def _explained(moments: Moments, row: _Found, stalls: Sequence[Stall]) -> Outlier:
+    """An outlier with its causes: first that of the stall it belongs to, then its own."""
+    causes = _causes(moments, row)
+    stall = stalls[row.outlier.stall] if row.outlier.stall >= 0 else None
+    if stall is not None and stall.every and stall.causes:
+        first = stall.causes[0]
+        own = [one for one in causes if one.cause == first.cause]
+        others = [one for one in causes if one.cause != first.cause]
+        causes = (*(own or [first]), *others)[:MOST_CAUSES]
+    return replace(row.outlier, causes=causes)
 
 
 def _causes(moments: Moments, row: _Found) -> tuple[Likely, ...]:

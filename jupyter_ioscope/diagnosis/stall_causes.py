@@ -12,15 +12,20 @@ from jupyter_ioscope.model.profile import Profile
 _LEAST = 0.25
 # Files opened this many times as often as there were stalls still fit them.
 _FITS = (0.6, 2.5)
+# Other programs and the machine keep no count of this loop's batches: what comes every so many of
+# them they make longer, but do not cause.
+_NOT_OURS = ("cores_taken", "run_queue", "pressure", "throttled")
+_MAKES_LONGER = 0.6
 
 
 def shared_causes(
-    profile: Profile, phase: str, count: int, causes: Sequence[tuple[Likely, ...]], kind: str
+    profile: Profile, phase: str, count: int, causes: Sequence[tuple[Likely, ...]], every: float
 ) -> tuple[Likely, ...]:
     """Causes of several outliers of one stall as causes of the stall, likeliest first.
 
-    `count` is the number of its members. Files are known without the time of their opening: opened
-    about as often as the loop stalled, they fit.
+    `count` is the number of its members, `every` their distance in batches (0 where they follow no
+    count). Files are known without the time of their opening: opened about as often as the loop
+    stalled, they fit.
     """
     fractions: dict[str, float] = {}
     texts: dict[str, tuple[float, str]] = {}
@@ -28,15 +33,27 @@ def shared_causes(
         for row in rows:
             fractions[row.cause] = fractions.get(row.cause, 0.0) + row.fraction / len(causes)
             texts[row.cause] = max(texts.get(row.cause, (0.0, "")), (row.fraction, row.text))
+    if every:
+        for cause in _NOT_OURS:
+            fractions[cause] = _MAKES_LONGER * fractions.get(cause, 0.0)
     found = [
-        Likely(cause, fraction, texts[cause][1])
+        Likely(cause, min(1.0, fraction), texts[cause][1])
         for cause, fraction in fractions.items()
         if fraction >= _LEAST
     ]
-    if kind == "periodic":
-        found += _opened(profile, phase, count)
+    if every:
+        found = _once([*_opened(profile, phase, count), *found])
     found.sort(key=lambda row: (-row.fraction, row.cause))
     return tuple(found[:3])
+
+
+def _once(found: Sequence[Likely]) -> list[Likely]:
+    """Of each cause the likeliest."""
+    best: dict[str, Likely] = {}
+    for row in found:
+        if row.cause not in best or row.fraction > best[row.cause].fraction:
+            best[row.cause] = row
+    return list(best.values())
 
 
 def _opened(profile: Profile, phase: str, count: int) -> list[Likely]:

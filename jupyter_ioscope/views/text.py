@@ -177,9 +177,9 @@ def _outliers(report: IReport) -> Iterator[str]:
         yield from wrap(stall, WIDTH, "  - ", "    ")
     longest = max((columns_of(row["batch"]) for row in found["rows"]), default=0)
     for row in found["rows"][:_OUTLIERS]:
-        start = f"  {_pad(row['batch'], longest)}  at {row['when']}: {row['phase']} {row['time']}"
-        text = f"{start}, usually {row['usual']}; likely: {row['cause']}"
-        yield from wrap(text, WIDTH, "", " " * (longest + 4))
+        text = f"at {row['when']}: {row['phase']} {row['time']}, usually {row['usual']}"
+        start = f"  {_pad(row['batch'], longest)}  "
+        yield from wrap(f"{text}; likely: {row['cause']}", WIDTH, start, " " * len(start))
     if (more := len(found["rows"]) - _OUTLIERS) > 0:
         yield f"  and {more} more"
 
