@@ -33,6 +33,15 @@ def memory_budget_bytes(machine: Machine) -> int:
     return min(known, default=0)
 
 
+def faults_of_workers(profile: Profile) -> dict[int, int]:
+    """Process id of a worker -> pages that its fetches took without waiting for a disk."""
+    faults: dict[int, int] = {}
+    for row in profile.fetches:
+        if row.worker >= 0:
+            faults[row.pid] = faults.get(row.pid, 0) + row.minor_faults
+    return faults
+
+
 def copied_by_workers(profile: Profile) -> Copied:
     """What workers copied by writing to pages they shared with their parent since the fork.
 
@@ -42,10 +51,7 @@ def copied_by_workers(profile: Profile) -> Copied:
 
     Raises NotMeasuredError where the private memory of workers is not known.
     """
-    faults: dict[int, int] = {}
-    for row in profile.fetches:
-        if row.worker >= 0:
-            faults[row.pid] = faults.get(row.pid, 0) + row.minor_faults
+    faults = faults_of_workers(profile)
     lives: dict[int, tuple[int, int, bool]] = {}
     for use in profile.processes:
         if use.worker >= 0 and use.last_private_bytes >= 0:

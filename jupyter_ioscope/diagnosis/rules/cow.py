@@ -7,6 +7,7 @@ from jupyter_ioscope.diagnosis.memory_facts import (
     PAGE_BYTES,
     USUAL_COPY_BYTES,
     copied_by_workers,
+    faults_of_workers,
     memory_budget_bytes,
 )
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
@@ -27,6 +28,8 @@ def judge(facts: Facts) -> Finding | None:
     """
     if facts.alone or facts.loader.start_method not in (None, "fork"):
         return None
+    if max(faults_of_workers(facts.profile).values(), default=0) * PAGE_BYTES < LEAST_WORKER_BYTES:
+        return None  # a page copied while items are read is a fault of a fetch
     copied = copied_by_workers(facts.profile)
     if copied.bytes < max(LEAST_BYTES, LEAST_WORKER_BYTES * copied.workers):
         return None

@@ -13,20 +13,22 @@ BUSY = 0.6
 
 
 def judge(facts: Facts) -> Finding | None:
-    """Hand-over without the time of the pinning thread. Without an accelerator torch does not pin
-    at all, whatever pin_memory says: then nothing is lost, and there is no such thread."""
+    """Hand-over without the way through the pinning thread: where that is busy, batches stand in
+    line for it between the worker and the loop. Without an accelerator torch does not pin at all,
+    whatever pin_memory says: then nothing is lost, and there is no such thread."""
     if facts.alone or not facts.loader.pin_memory:
         return None
     rows = [row for row in facts.profile.threads if row.role == "pin_memory"]
     busy_ns = sum(row.run_ns + row.run_queue_ns for row in rows)
     busy = busy_ns / facts.loop.wall_ns
-    turns = [turn for epoch in facts.replay.epochs for turn in epoch]
-    whole_ns = sum(turn.main + turn.transit for turn in turns)
-    if busy < BUSY or not whole_ns:
+    if busy < BUSY:
         return None
+    turns = [turn for epoch in facts.replay.epochs for turn in epoch]
+    transit_ns = sum(turn.transit for turn in turns)
+    whole_ns = transit_ns + sum(turn.main for turn in turns)
     return finding(
         facts,
-        facts.gain(Without(hand_over=min(1.0, busy_ns / whole_ns))),
+        facts.gain(Without(hand_over=transit_ns / whole_ns if whole_ns else 0.0)),
         cause="pin_memory_misuse",
         resource="hand_over",
         title="The thread that pins batches in memory is the limit",

@@ -26,6 +26,7 @@ _GENERAL = (
     "network_latency",
     "page_fault_io",
     "slow_collate",
+    "blocked_unseen",
 )
 
 

@@ -1,0 +1,369 @@
+"""Rules about workers: copies, uneven shares, order, crowding, hand-over, hanging."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from jupyter_ioscope.diagnosis.diagnose import diagnose
+from jupyter_ioscope.diagnosis.duplicates import copies_in, wasted_fraction
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.out_of_order import tail_ratio, waited_for_order
+from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.model.readings import STATES, ThreadReadings
+from jupyter_ioscope.model.records import Batch, Epoch, Fetch
+from tests import builders
+
+MS = 1_000_000
+LABELS = 1 << 32
+
+
+def found(profile: Profile, cause: str) -> Finding | None:
+    return next((row for row in diagnose(profile).findings if row.cause == cause), None)
+
+
+def stream(profile: Profile, digest: Callable[[Fetch, int], int], **loader: object) -> Profile:
+    """`profile` as a stream whose fetches carry `digest(fetch, how manieth of its worker)`."""
+    seen: dict[int, int] = {}
+    rows = []
+    for row in profile.fetches:
+        number = seen.get(row.worker, 0)
+        seen[row.worker] = number + 1
+        rows.append(row._replace(digest=digest(row, number)))
+    info = dataclasses.replace(profile.loaders[0], dataset_kind="iterable", **loader)  # type: ignore[arg-type]
+    return builders.without(profile, loaders=(info,), fetches=tuple(rows))
+
+
+def in_order_loop(
+    services_ms: Sequence[tuple[int, float]], workers: int, step_ms: float, prefetch: int = 2
+) -> Profile:
+    """A loop over batches of (worker, fetch in ms), as torch runs it: in order, with credits. The
+    fetches only wait."""
+    base = builders.profile(workers, batches=8, states={"cpu": 0.1, "sleep": 0.9})
+    start = base.epochs[0].iter_start_ns
+    free: dict[int, float] = {}
+    taken: list[float] = []
+    batches, fetches, now = [], [], float(start)
+    asked = {worker: base.workers[worker].pid for worker in range(workers)}
+    for task, (worker, service_ms) in enumerate(services_ms):
+        due = taken[task - workers * prefetch] if task >= workers * prefetch else start
+        begin = max(free.get(worker, start), due)
+        free[worker] = begin + service_ms * MS
+        wait_start, now = now, max(now, free[worker])
+        taken.append(now)
+        fetches.append(
+            Fetch(worker, asked[worker], 0, 0, task, int(begin), int(free[worker]), 0,
+                  int(service_ms * MS / 10), 8, 0, 0, 8, 0, 0, 2, 4096)
+        )  # fmt: skip
+        step_end = now + step_ms * MS
+        batches.append(
+            Batch(task, 0, 0, int(wait_start), int(now), int(step_end), 10_000, 10_000, 8, worker,
+                  task)
+        )  # fmt: skip
+        now = step_end
+    end = int(now) + MS
+    return builders.without(
+        base,
+        end_ns=end,
+        epochs=(Epoch(0, 0, start, start + MS, end),),
+        batches=tuple(batches),
+        fetches=tuple(sorted(fetches, key=lambda row: row.start_ns)),
+        workers=tuple(
+            row._replace(entered_ns=start, left_ns=end) for row in base.workers[:workers]
+        ),
+        threads=(),
+        stacks=None,
+    )
+
+
+# -- copies of a stream ---------------------------------------------------------------------------
+
+
+def test_workers_that_make_the_same_batches_are_found_first_whatever_else_costs() -> None:
+    profile = stream(builders.profile(4, fetch_ms=30), lambda row, number: 1000 + number)
+    first = diagnose(profile).findings[0]
+    assert first.cause == "duplicated_across_workers"
+    assert first.share == pytest.approx(0.75, abs=0.05)
+    assert first.harm == "data"
+    assert "get_worker_info" in first.advice
+
+
+@pytest.mark.parametrize(
+    "digest",
+    [
+        lambda row, number: 1000 + row.task,
+        lambda row, number: 77,
+        lambda row, number: 77 + number % 2,
+        lambda row, number: 0,
+        lambda row, number: 1000 + number if number < 3 else 5000 + row.task,
+    ],
+    ids=["shared out", "constant data", "two kinds of batch", "not looked at", "a common start"],
+)
+def test_streams_that_are_not_handed_out_twice_are_left_alone(
+    digest: Callable[[Fetch, int], int],
+) -> None:
+    profile = stream(builders.profile(2, fetch_ms=30), digest)
+    assert found(profile, "duplicated_across_workers") is None
+
+
+def test_equal_labels_are_enough_where_pixels_are_augmented() -> None:
+    profile = stream(
+        builders.profile(2), lambda row, number: (1 + number) * LABELS + 17 * row.task + 1
+    )
+    row = found(profile, "duplicated_across_workers")
+    assert row is not None
+    assert "labels and ids" in row.evidence[0]
+
+
+def test_copies_among_some_of_the_workers_are_counted_as_such() -> None:
+    profile = stream(
+        builders.profile(4), lambda row, number: 10_000 * (row.worker // 2) + number + 1
+    )
+    copies = copies_in(profile.fetches)
+    assert [item.workers for item in copies] == [(0, 1), (2, 3)]
+    assert wasted_fraction(copies, profile.fetches) == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_map_dataset_is_never_said_to_be_copied() -> None:
+    profile = stream(builders.profile(2), lambda row, number: 1000 + number)
+    info = dataclasses.replace(profile.loaders[0], dataset_kind="map")
+    profile = builders.without(profile, loaders=(info,))
+    assert found(profile, "duplicated_across_workers") is None
+
+
+# -- order ----------------------------------------------------------------------------------------
+
+
+def one_slow_in(every: int, slow_ms: float = 250, workers: int = 4) -> list[tuple[int, float]]:
+    return [(task % workers, slow_ms if task % every == every // 2 else 8.0) for task in range(120)]
+
+
+def test_finished_batches_behind_a_slow_one_are_the_cause() -> None:
+    profile = in_order_loop(one_slow_in(12), workers=4, step_ms=12)
+    first = diagnose(profile).findings[0]
+    assert first.cause == "head_of_line_blocking"
+    assert "in_order=False" in first.advice
+    order = waited_for_order(profile.batches, {row.task: row for row in profile.fetches})
+    assert order.batches == pytest.approx(10, abs=3)
+
+
+@pytest.mark.parametrize(
+    "services",
+    [
+        [(task % 4, 40.0) for task in range(120)],
+        [(task % 4, 30.0 + 20.0 * (task * 7 % 5) / 5) for task in range(120)],
+        [(task % 4, 400.0 if task < 4 else 40.0) for task in range(120)],
+    ],
+    ids=["even", "a little uneven", "slow first batches"],
+)
+def test_loaders_with_even_samples_do_not_suffer_from_order(
+    services: list[tuple[int, float]],
+) -> None:
+    assert found(in_order_loop(services, 4, 2), "head_of_line_blocking") is None
+
+
+def test_a_slow_sample_that_the_step_hides_costs_nothing() -> None:
+    profile = in_order_loop(one_slow_in(40, slow_ms=60), workers=4, step_ms=30)
+    assert found(profile, "head_of_line_blocking") is None
+
+
+def test_a_loader_that_hands_out_whatever_is_ready_is_left_alone() -> None:
+    profile = in_order_loop(one_slow_in(12), workers=4, step_ms=12)
+    info = dataclasses.replace(profile.loaders[0], in_order=False)
+    assert found(builders.without(profile, loaders=(info,)), "head_of_line_blocking") is None
+
+
+def test_what_is_held_up_by_others_is_no_slow_sample() -> None:
+    rows = [
+        Fetch(0, 7, 0, 0, task, 100 * task * MS, (100 * task + (90 if task % 5 == 0 else 10)) * MS,
+              0, 9 * MS, 8, 0, 0, 0, 4, 0, 1, 64)
+        for task in range(50)
+    ]  # fmt: skip
+    assert tail_ratio(rows, held_up=0.95) < 2
+    assert tail_ratio(rows, held_up=None) < 2
+    assert tail_ratio(rows, held_up=0.0) > 5
+
+
+# -- shares of a stream ---------------------------------------------------------------------------
+
+
+def shares(*counts: int) -> list[tuple[int, float]]:
+    """Batches in the order in which torch takes them: in turn, those that ran out left out."""
+    return [
+        (worker, 40.0)
+        for turn in range(max(counts))
+        for worker, count in enumerate(counts)
+        if turn < count
+    ]
+
+
+def as_stream(profile: Profile) -> Profile:
+    info = dataclasses.replace(profile.loaders[0], dataset_kind="iterable")
+    return builders.without(profile, loaders=(info,))
+
+
+def test_a_worker_with_most_of_the_stream_is_found_with_what_even_shares_would_gain() -> None:
+    profile = as_stream(in_order_loop(shares(90, 10, 10, 10), 4, 1))
+    first = diagnose(profile).findings[0]
+    assert first.cause == "uneven_shards"
+    assert first.share == pytest.approx(1 - 30 / 90, abs=0.1)
+    assert "Worker 0 made 90 batches" in first.evidence[0]
+
+
+@pytest.mark.parametrize("counts", [(30, 30, 30, 30), (31, 30, 30, 30), (32, 30, 28, 30)])
+def test_even_shares_are_left_alone(counts: tuple[int, ...]) -> None:
+    assert found(as_stream(in_order_loop(shares(*counts), 4, 1)), "uneven_shards") is None
+
+
+def test_uneven_shares_that_the_step_hides_cost_nothing() -> None:
+    assert found(as_stream(in_order_loop(shares(60, 20), 2, 60)), "uneven_shards") is None
+
+
+def test_an_epoch_that_was_left_early_says_nothing_about_shares() -> None:
+    profile = as_stream(in_order_loop(shares(90, 10, 10, 10), 4, 1))
+    epochs = tuple(row._replace(end_ns=None) for row in profile.epochs)
+    assert found(builders.without(profile, epochs=epochs), "uneven_shards") is None
+
+
+# -- hand-over ------------------------------------------------------------------------------------
+
+
+def tiny(**settings: object) -> Profile:
+    return builders.profile(
+        2, fetch_ms=0.2, step_ms=0.05, main_ms=1.0, delay_ms=0.4, batches=400, batch_size=32,
+        tensors=1, batch_bytes=2_000, **settings,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def test_workers_for_data_that_is_there_already_cost_more_than_they_bring() -> None:
+    first = diagnose(tiny()).findings[0]
+    assert first.cause == "workers_overhead"
+    assert "num_workers=0" in first.advice
+
+
+def test_hand_over_that_waits_for_other_programs_is_not_the_loaders_own() -> None:
+    settings = {"fetch_ms": 2.0, "step_ms": 0.5, "main_ms": 0.3, "delay_ms": 9.0, "tensors": 1}
+    quiet = builders.profile(2, cpus=2, **settings)  # type: ignore[arg-type]
+    busy = builders.profile(2, cpus=2, others_cores=1.8, **settings)  # type: ignore[arg-type]
+    shares = [
+        sum(row.share for row in diagnose(item).findings if row.resource == "hand_over")
+        for item in (quiet, busy)
+    ]
+    assert shares[0] > 0.4
+    assert shares[1] < 0.7 * shares[0]
+
+
+def test_small_batches_that_workers_pay_for_are_to_be_larger_not_made_alone() -> None:
+    profile = builders.profile(
+        8, fetch_ms=6, step_ms=0.1, main_ms=1.5, cpus=8, tensors=1, batch_bytes=4_000, batches=400
+    )
+    row = found(profile, "workers_overhead")
+    assert row is not None
+    assert "Make batches larger" in row.advice
+
+
+# -- crowding -------------------------------------------------------------------------------------
+
+
+def with_helpers(profile: Profile, worker: int, count: int, name: str = "python") -> Profile:
+    """`profile` with native threads beside a worker's or the consumer's own, always in line."""
+    role = "consumer" if worker < 0 else "worker"
+    own = next(row for row in profile.threads if row.role == role and row.worker == worker)
+    length = own.last_ns - own.first_ns
+    rows = tuple(
+        dataclasses.replace(
+            own, tid=90_000 + number, role="other", name=name, run_ns=length // 5,
+            run_queue_ns=4 * length // 5, sample_ns=(), states=(),
+        )
+        for number in range(count)
+    )  # fmt: skip
+    return builders.without(profile, threads=(*profile.threads, *rows))
+
+
+CROWDED = {"cpu": 0.3, "run_queue": 0.7}
+
+
+def test_native_threads_inside_workers_crowd_the_cores() -> None:
+    profile = builders.profile(2, cpus=2, states=CROWDED)
+    row = found(with_helpers(profile, 0, 8), "thread_oversubscription")
+    assert row is not None
+    assert "set_num_threads(1)" in row.advice
+
+
+def test_threads_that_only_carry_batches_are_no_pool() -> None:
+    profile = with_helpers(builders.profile(2, cpus=2, states=CROWDED), 0, 8, "Thread-1 (_serve)")
+    assert found(profile, "thread_oversubscription") is None
+
+
+def test_native_threads_of_the_main_process_crowd_the_step() -> None:
+    profile = builders.profile(2, cpus=2, fetch_ms=3, step_ms=30)
+    rows = tuple(
+        dataclasses.replace(row, run_queue_ns=2 * row.run_ns) if row.role == "consumer" else row
+        for row in profile.threads
+    )
+    crowded = with_helpers(builders.without(profile, threads=rows), -1, 6)
+    row = found(crowded, "thread_oversubscription")
+    assert row is not None
+    assert "this process" in row.title
+    assert found(profile, "thread_oversubscription") is None
+
+
+# -- hanging --------------------------------------------------------------------------------------
+
+
+def hanging(state: str, run_ns: int = 3 * MS, start_method: str = "fork") -> Profile:
+    """A loop that was interrupted before its first batch came."""
+    base = builders.profile(2, batches=4, start_method=start_method)
+    end = base.start_ns + 8_000 * MS
+    threads = tuple(
+        ThreadReadings(
+            row.pid, row.tid, "python", "worker", row.worker, row.entered_ns, end, run_ns, 0, 0,
+            sample_ns=tuple(range(row.entered_ns, end, 40 * MS)),
+            states=(STATES.index(state),) * len(range(row.entered_ns, end, 40 * MS)),
+        )
+        for row in base.workers
+    )  # fmt: skip
+    return builders.without(
+        base, end_ns=end, batches=(), fetches=(), threads=threads, ended_by="KeyboardInterrupt",
+        epochs=tuple(row._replace(end_ns=None) for row in base.epochs), stacks=None,
+    )  # fmt: skip
+
+
+def test_workers_that_stand_at_a_lock_from_their_start_on_are_said_to_hang() -> None:
+    first = diagnose(hanging("futex")).findings[0]
+    assert (first.cause, first.harm) == ("fork_deadlock", "run")
+    assert first.share > 0.9
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        hanging("network"),
+        hanging("sleep"),
+        hanging("lock"),
+        hanging("futex", run_ns=4_000 * MS),
+        hanging("futex", start_method="spawn"),
+    ],
+    ids=["network", "sleep", "lock of all processes", "computing", "spawned"],
+)
+def test_a_slow_first_fetch_is_no_hanging_worker(profile: Profile) -> None:
+    assert found(profile, "fork_deadlock") is None
+
+
+def test_a_worker_with_a_thread_that_works_does_not_hang() -> None:
+    profile = hanging("futex")
+    helper = dataclasses.replace(profile.threads[0], tid=77, role="other", run_ns=4_000 * MS)
+    other = dataclasses.replace(profile.threads[1], tid=78, role="other", run_ns=4_000 * MS)
+    profile = builders.without(profile, threads=(*profile.threads, helper, other))
+    assert found(profile, "fork_deadlock") is None
+
+
+def test_facts_of_a_profile_are_untouched_by_the_rules() -> None:
+    profile = as_stream(in_order_loop(one_slow_in(12), workers=4, step_ms=12))
+    before = dataclasses.asdict(profile.loaders[0]), profile.fetches
+    Facts(profile)
+    diagnose(profile)
+    assert (dataclasses.asdict(profile.loaders[0]), profile.fetches) == before
