@@ -144,7 +144,7 @@ def with_shm(profile: Profile, shm_mb: int, **changes: object) -> Profile:
     "text",
     [
         "DataLoader worker (pid 77) is killed by signal: Bus error. It is possible that "
-        "dataloader's workers are out of shared memory. Please try to raise your shared memory limit.",
+        "dataloader's workers are out of shared memory. Please try to raise the limit.",
         "unable to allocate shared memory(shm) for file </torch_19_3_2>: No space left on device",
         "[Errno 28] No space left on device",
     ],
