@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from jupyter_ioscope.diagnosis.blocked_stacks import blocked_in
 from jupyter_ioscope.diagnosis.facts import Facts, Gain
+from jupyter_ioscope.diagnosis.gil_holders import Runner, runners
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.spread import Z95, together
+from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import percent
+
+_NAMED = 2  # threads that run, in the evidence
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -20,6 +25,7 @@ def judge(facts: Facts) -> Finding | None:
         return None
     share = gain.share + unpacking.share
     error = together(gain.high - gain.share, unpacking.high - unpacking.share) / Z95
+    held = _holders(facts)
     where = "this process" if facts.alone or unpacking.share > gain.share else "the workers"
     return finding(
         facts,
@@ -32,12 +38,46 @@ def judge(facts: Facts) -> Finding | None:
             f"{percent(unpacking.share)} of the loop's time passed waiting for the GIL in next()."
             if unpacking.share
             else "",
+            *[_runs(row) for row in held if row.where][:_NAMED],
+            _waiting(facts),
             _words.where_line(facts),
         ),
-        advice="Move the Python work that runs beside the loop into worker processes (each has its "
-        "own GIL), or stop the background thread while the loop runs.",
+        advice=_advice(held),
         toggles=("workers",) if facts.alone and _words.more_workers(facts) else (),
         where=facts.where(),
+    )
+
+
+def _holders(facts: Facts) -> list[Runner]:
+    profile = facts.profile
+    if facts.alone or _while_unpacking(facts).share:
+        return runners(profile, (profile.pid,), "consumer")
+    return runners(profile, {row.pid for row in facts.waits.workers}, "worker")
+
+
+def _runs(row: Runner) -> str:
+    who = f"{row.threads} threads named {row.name}" if row.threads > 1 else f"Thread {row.name}"
+    verb = "run" if row.threads > 1 else "runs"
+    used = f"{percent(row.core_fraction)} of a core"
+    return f"{who} {verb} meanwhile, on {used}, mostly {row.where}."
+
+
+def _waiting(facts: Facts) -> str:
+    """Where the line was seen: the user's line whose wait for the GIL is longest."""
+    try:
+        role = "consumer" if facts.alone else ("worker", "consumer")
+        places = blocked_in(facts.profile, role, ("gil",))
+    except NotMeasuredError:
+        return ""
+    return f"They stand in line mostly in {places[0].where}." if places else ""
+
+
+def _advice(held: list[Runner]) -> str:
+    first = next((row for row in held if row.where), None)
+    work = first.where if first is not None else "the Python work that runs beside the loop"
+    return (
+        f"Move {work} into a process of its own (each worker process has its own GIL), or stop "
+        "that thread while the loop runs."
     )
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.locks import Line, longest_line
 from jupyter_ioscope.diagnosis.rules._blocked import blocked
 from jupyter_ioscope.diagnosis.rules._rule import Rule
+from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.units import percent, plus_minus, seconds
 
 
 def judge(facts: Facts) -> Finding | None:
     """Blocked on a lock that is not the GIL: shared between processes, a file's, or a thread's."""
-    return blocked(
+    found = blocked(
         facts,
         "lock",
         cause="lock_contention",
@@ -19,6 +24,56 @@ def judge(facts: Facts) -> Finding | None:
         "lock, or hold the lock for less. More workers only make the line longer.",
         alone_too=True,
     )
+    line = _line(facts) if found is not None else None
+    if found is None or line is None:
+        return found
+    return replace(
+        found,
+        title=f"Fetches stand in line for {line.what}",
+        evidence=(*found.evidence[:1], _waiting(line), *_holding(line), *found.evidence[1:]),
+        advice=_advice(line),
+        where=line.waiting.where,
+    )
+
+
+def _line(facts: Facts) -> Line | None:
+    try:
+        return longest_line(facts.profile, "consumer" if facts.alone else "worker")
+    except NotMeasuredError:
+        return None
+
+
+def _waiting(line: Line) -> str:
+    place = line.waiting
+    share = plus_minus(100 * place.fraction, max(1.0, 100 * place.error), 1)
+    each = f"; one wait lasts {seconds(place.mean_wait_s, 2)}" if place.mean_wait_s > 0 else ""
+    return f"{share} % of that line is in {place.where}{each}."
+
+
+def _holding(line: Line) -> tuple[str, ...]:
+    held = line.held
+    if held is None:
+        return ()
+    where = f", in {held.where}" if held.where else ""
+    return (
+        f"Whoever has the lock {held.doing}{where} ({percent(held.fraction)} of the instants at "
+        "which only one can have it).",
+    )
+
+
+def _advice(line: Line) -> str:
+    held = line.held
+    inside = f" {held.where}" if held is not None and held.where else " what is done with the lock"
+    if held is not None and held.state == "running":
+        move = f"Do{inside} before or after the lock is taken, or without it."
+    else:
+        move = f"Take{inside} out of the lock, so that the others need not wait for it."
+    own = (
+        "Give every worker its own file handle, connection or cache, so that no lock is needed. "
+        if line.shared
+        else "Give every thread its own file handle, connection or cache, or use worker processes. "
+    )
+    return f"{own}{move} More workers only make the line longer."
 
 
 RULE = Rule("lock", judge)
