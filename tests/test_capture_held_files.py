@@ -8,12 +8,15 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from jupyter_ioscope.api import profile
 from jupyter_ioscope.capture.held_files import HeldFiles, unpacked
+from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.model.observed import HeldFile
 
 pytestmark = [
@@ -112,3 +115,45 @@ def test_a_name_of_any_bytes_is_text_in_the_end(held: HeldFiles, tmp_path: Path)
     [row] = rows(held, tmp_path).values()
     assert row.path.endswith("\\udcff\\udcfe")
     row.path.encode()
+
+
+class OpensInC:
+    """Items read from one file: opened for each of them, or once and kept."""
+
+    def __init__(self, path: Path, keeps: bool) -> None:
+        self.path, self.keeps = path, keeps
+        self.fd = -1
+
+    def __len__(self) -> int:
+        return 400
+
+    def __getitem__(self, index: int) -> int:
+        libc = ctypes.CDLL(None)
+        if self.fd < 0:
+            self.fd = libc.open(os.fsencode(self.path), os.O_RDONLY)
+        time.sleep(0.004)
+        size = len(os.pread(self.fd, 10, 0))
+        if not self.keeps:
+            libc.close(self.fd)
+            self.fd = -1
+        return size
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_workers_that_open_a_file_in_c_for_every_item_are_found(
+    tmp_path: Path, keeps: bool
+) -> None:
+    data = pytest.importorskip("torch").utils.data
+    (tmp_path / "data.h5").write_bytes(bytes(10))
+    dataset = OpensInC(tmp_path / "data.h5", keeps)
+    with profile(stacks=False) as p:
+        loader = data.DataLoader(dataset, 4, num_workers=2, multiprocessing_context="fork")
+        assert sum(int(batch.sum()) for batch in loader) == 4_000
+    value = p.profile
+    assert value is not None
+    assert not [use for use in value.files if use.path.endswith("data.h5")]
+    [row] = [row for row in Facts(value).storage.held if row.path.endswith("data.h5")]
+    if keeps:
+        assert row.opens_per_sample < 0.05
+    else:
+        assert 0.3 < row.opens_per_sample < 1.3
