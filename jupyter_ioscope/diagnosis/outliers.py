@@ -273,6 +273,7 @@ def _explained(moments: Moments, row: _Found, stalls: Sequence[Stall]) -> Outlie
     stall = stalls[row.outlier.stall] if row.outlier.stall >= 0 else None
     if stall is not None and stall.every and stall.causes:
         first = stall.causes[0]
+        first = first._replace(text=f"like every {stall.every:,.0f} batches: {first.text}")
         own = [one for one in causes if one.cause == first.cause]
         others = [one for one in causes if one.cause != first.cause]
         causes = (*(own or [first]), *others)[:MOST_CAUSES]

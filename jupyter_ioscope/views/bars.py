@@ -124,7 +124,7 @@ def ceiling_bars(
     now = throughput.samples_per_s if throughput else 0.0
     if not known:
         return [], None
-    axis = _axis(known, now)
+    axis = ceiling_axis(known, now)
     reach = known[0].high if math.isfinite(known[0].high) else known[0].samples_per_s
     rows = [
         ICeiling(
@@ -147,7 +147,8 @@ def limits(ceiling: Ceiling, reach: float) -> bool:
     return math.isfinite(ceiling.high) and min(ceiling.low, ceiling.samples_per_s) <= reach
 
 
-def _axis(known: Sequence[Ceiling], now: float) -> float:
+def ceiling_axis(known: Sequence[Ceiling], now: float) -> float:
+    """Where the shared axis of ceilings (lowest first) ends, in samples/s."""
     limit = _AXIS_MULTIPLE * max(now, known[0].samples_per_s)
     return max(now, min(known[-1].samples_per_s, limit))
 

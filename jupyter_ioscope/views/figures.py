@@ -13,11 +13,18 @@ from typing import Any
 
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.comparison import Arm, Comparison
-from jupyter_ioscope.model.diagnosis import PARTS, Diagnosis, ThreadWaits
+from jupyter_ioscope.model.diagnosis import PARTS, Ceiling, Diagnosis, ThreadWaits
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.optional import need
 from jupyter_ioscope.units import rate
-from jupyter_ioscope.views.bars import handing_on, limits, merged, part_label, worker_name
+from jupyter_ioscope.views.bars import (
+    ceiling_axis,
+    handing_on,
+    limits,
+    merged,
+    part_label,
+    worker_name,
+)
 from jupyter_ioscope.views.colours import (
     ARM_A,
     ARM_B,
@@ -161,7 +168,7 @@ def ceilings_figure(diagnosis: Diagnosis) -> Any:
         "hovertemplate": "%{x} samples/s<br>%{text}<extra></extra>",
     }
     layout: dict[str, Any] = {
-        "xaxis": {**_axis("samples/s"), "rangemode": "tozero"},
+        "xaxis": {**_axis("samples/s"), "range": [0, _short(1.05 * _reach(diagnosis, known))]},
         "yaxis": {"automargin": True},
         "showlegend": False,
         "height": 110 + 34 * len(known),
@@ -169,6 +176,16 @@ def ceilings_figure(diagnosis: Diagnosis) -> Any:
     if known and diagnosis.throughput is not None:
         _mark(layout, diagnosis.throughput.samples_per_s)
     return base_figure([bars], layout, "Ceilings: what each resource alone would allow", known)
+
+
+def _reach(diagnosis: Diagnosis, known: Sequence[Ceiling]) -> float:
+    """Where the axis ends: ceilings far above all others would squeeze those that matter."""
+    if not known:
+        return 1.0
+    now = diagnosis.throughput.samples_per_s if diagnosis.throughput else 0.0
+    shown = [row for row in known if row.samples_per_s <= ceiling_axis(known[::-1], now)]
+    ends = (row.high for row in shown if math.isfinite(row.high))
+    return max(now, min(2 * ceiling_axis(known[::-1], now), max(ends, default=0.0)))
 
 
 def _mark(layout: dict[str, Any], now: float) -> None:
