@@ -60,7 +60,7 @@ def _fraction(step: StepTime, saving: float) -> tuple[float, bool]:
     excess = step.stalls.excess_ns / step.step_ns
     in_stalls = step.disk_in_stalls >= 0.5 or not step.disk[0]
     if in_stalls and saving >= SEEN_PART * excess > 0:
-        return max(excess, min(saving, 1.5 * excess)), True
+        return excess, True
     return saving, False
 
 
