@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from jupyter_ioscope.api import Recording, compare, load, profile
+    from jupyter_ioscope.api import Recording, compare, load, profile, tune
     from jupyter_ioscope.errors import (
         CaptureError,
         InputError,
@@ -32,6 +32,7 @@ _HOMES = {
     "compare": "jupyter_ioscope.api",
     "load": "jupyter_ioscope.api",
     "profile": "jupyter_ioscope.api",
+    "tune": "jupyter_ioscope.api",
     "CaptureError": "jupyter_ioscope.errors",
     "InputError": "jupyter_ioscope.errors",
     "IoscopeError": "jupyter_ioscope.errors",
@@ -55,6 +56,7 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "profile",
+    "tune",
     "unload_ipython_extension",
 ]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -24,8 +26,13 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
+    from jupyter_ioscope.model.tuning import Tuning
     from jupyter_ioscope.trials.compare import Progress
 
+_NO_LOADER = (
+    "this recording holds no DataLoader to compare (it was loaded from a file, or the loop used "
+    "another kind of loader): call ioscope.compare(loader, toggles=...) or ioscope.tune(loader)"
+)
 _LONGEST_MESSAGE = 300  # characters of the message of an exception that ended a cell
 
 
@@ -44,6 +51,7 @@ class Recording:
         self._profile: Profile | None = None
         self.loaders: tuple[Any, ...] = ()
         self.comparisons: list[Comparison] = []
+        self.tunings: list[Tuning] = []
         self.variable = ""  # under which name the user finds this, if under any
 
     @classmethod
@@ -161,7 +169,8 @@ class Recording:
         from jupyter_ioscope.trials.offers import offers
 
         findings = self.diagnosis.findings
-        return offers(self.main_loader, suggested=findings[0].toggles if findings else ())
+        suggested = findings[0].toggles if findings else ()
+        return offers(self.main_loader, suggested, self.profile)
 
     def compare(
         self,
@@ -173,20 +182,54 @@ class Recording:
     ) -> Comparison:
         """Compare the recorded loader as it is with the loader after `toggles`."""
         if self.main_loader is None:
-            raise InputError(
-                "this recording holds no DataLoader to compare (it was loaded from a file, or the "
-                "loop used another kind of loader): call ioscope.compare(loader, toggles=...)"
-            )
-        comparison = compare(
+            raise InputError(_NO_LOADER)
+        from jupyter_ioscope.trials.compare import compare as run
+        from jupyter_ioscope.trials.predict import Predictor
+        from jupyter_ioscope.trials.spec import spec_of
+        from jupyter_ioscope.trials.toggle import chosen
+        from jupyter_ioscope.trials.tuner import step_of
+
+        _not_while_recording()
+        picked = chosen(toggles)
+        predicted = Predictor(self.profile, spec_of(self.main_loader)).together(picked)
+        comparison = run(
             self.main_loader,
-            toggles=toggles,
+            toggles=picked,
             cache=cache,
             budget_s=budget_s,
             on_progress=on_progress,
             cancel=cancel,
+            step=step_of(self.profile),
         )
+        comparison = replace(comparison, predicted=predicted)
         self.comparisons.append(comparison)
         return comparison
+
+    def tune(
+        self,
+        budget_s: float = 60.0,
+        on_progress: Callable[[Progress], None] | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Tuning:
+        """Search workers x prefetch for the main loader, with a stand-in for the recorded step.
+
+        Raises:
+            InputError: no torch DataLoader was recorded, or `budget_s` cannot be used.
+            TrialError: the loader failed in every setting.
+        """
+        if self.main_loader is None:
+            raise InputError(_NO_LOADER)
+        tuning = tune(
+            self.main_loader,
+            budget_s=budget_s,
+            profile=self.profile,
+            on_progress=on_progress,
+            cancel=cancel,
+        )
+        self.tunings.append(tuning)
+        if tuning.comparison is not None:
+            self.comparisons.append(tuning.comparison)
+        return tuning
 
     def figure(self, name: str) -> Any:
         """A plotly figure: "timeline", "ceilings", "batch_times", "workers" or "comparison"."""
@@ -295,6 +338,7 @@ def compare(
     budget_s: float = 60.0,
     on_progress: Callable[[Progress], None] | None = None,
     cancel: threading.Event | None = None,
+    step_s: float = 0.0,
 ) -> Comparison:
     """Time two loaders, or one loader without and with toggles, against each other.
 
@@ -308,15 +352,18 @@ def compare(
         budget_s: about how long the trials may take, in seconds.
         on_progress: called with a `Progress` at most four times a second.
         cancel: an Event that ends the comparison when set.
+        step_s: seconds that your loop spends with each batch; trials then pause as long.
 
     Raises:
         InputError: an argument cannot be used.
         TrialError: an arm failed, hung, or delivered nothing; the text says which and why.
     """
     from jupyter_ioscope.trials.compare import compare as run
+    from jupyter_ioscope.trials.step import Step
 
-    if recording():
-        raise InputError("a profile is being recorded here: compare after it has ended")
+    _not_while_recording()
+    if not 0 <= step_s < math.inf:
+        raise InputError(f"step_s is {step_s!r}: give the seconds of your step, 0 or more")
     return run(
         a,
         b,
@@ -325,7 +372,42 @@ def compare(
         budget_s=budget_s,
         on_progress=on_progress,
         cancel=cancel,
+        step=Step(off_s=step_s),
     )
+
+
+def tune(
+    loader: Any,
+    budget_s: float = 60.0,
+    profile: Profile | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancel: threading.Event | None = None,
+) -> Tuning:
+    """Find the number of workers and of batches ahead that `loader` needs.
+
+    A model ranks the settings, at most six are timed in child processes, and the best is compared
+    with the loader as it is. The loader is not changed.
+
+    Args:
+        loader: a torch DataLoader.
+        budget_s: about how long it may take, in seconds.
+        profile: of the loop over this loader; its step then belongs to what is timed.
+        on_progress: called with a `Progress` at most four times a second.
+        cancel: an Event that ends the search when set.
+
+    Raises:
+        InputError: an argument cannot be used.
+        TrialError: the loader failed in every setting.
+    """
+    from jupyter_ioscope.trials.tuner import tune as run
+
+    _not_while_recording()
+    return run(loader, budget_s, profile, on_progress, cancel)
+
+
+def _not_while_recording() -> None:
+    if recording():
+        raise InputError("a profile is being recorded here: compare after it has ended")
 
 
 def load(path: str | os.PathLike[str]) -> Recording:

@@ -1,23 +1,23 @@
-"""The command line: record a script, show a saved profile.
+"""The command line: record a script, show a saved profile, compare and tune loaders.
 
-Exit codes: the script's own for `record` (1 after an exception); 0 when done; 2 for bad input.
+Exit codes: the script's own for `record` (1 after an exception); 0 when done; 2 for bad input; 3
+when `compare` or `tune` found nothing better.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import json
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
 
+from jupyter_ioscope import commands
 from jupyter_ioscope.api import Recording, load
 from jupyter_ioscope.capture.profiler import CaptureOptions
 from jupyter_ioscope.errors import InputError, IoscopeError
+from jupyter_ioscope.targets import loader_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,8 +35,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m jupyter_ioscope",
         description="Why a training loop waits for data.",
     )
-    commands = made.add_subparsers(required=True, metavar="COMMAND")
-    record = commands.add_parser("record", help="run a Python script and profile its loaders")
+    known = made.add_subparsers(required=True, metavar="COMMAND")
+    record = known.add_parser("record", help="run a Python script and profile its loaders")
     record.add_argument("script", help="the script to run")
     record.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
     record.add_argument("--save", metavar="PATH", help="default: SCRIPT.ioscope.json, here")
@@ -48,11 +48,20 @@ def _parser() -> argparse.ArgumentParser:
     record.add_argument("--label", metavar="TEXT", help="a name for the report")
     record.add_argument("--json", action="store_true", help="print the diagnosis as JSON")
     record.set_defaults(run=_record)
-    report = commands.add_parser("report", help="show a saved profile")
+    report = known.add_parser("report", help="show a saved profile")
     report.add_argument("file", help="a file that record or p.save() wrote")
     report.add_argument("--json", action="store_true", help="print the diagnosis as JSON")
     report.add_argument("--html", metavar="PATH", help="write the report as a script-free page")
     report.set_defaults(run=_report)
+    target = "LOADER is FILE.py:NAME, a DataLoader or a function without arguments that makes one"
+    compare = known.add_parser("compare", help="A/B two loaders, or toggles", epilog=target)
+    commands.add_compare(compare)
+    compare.set_defaults(run=_compare)
+    tune = known.add_parser("tune", help="search workers x prefetch", epilog=target)
+    commands.add_tune(tune)
+    tune.set_defaults(run=_tune)
+    for command in (compare, tune):
+        command.add_argument("--json", action="store_true", help="print the result as JSON")
     return made
 
 
@@ -127,23 +136,21 @@ def _report(options: argparse.Namespace) -> int:
     return 0
 
 
+def _compare(options: argparse.Namespace) -> int:
+    a = loader_of(options.a)
+    result = commands.run_compare(a, loader_of(options.b) if options.b else None, options)
+    print(commands.as_json(result) if options.json else commands.text_of(result))
+    return commands.code_of(result)
+
+
+def _tune(options: argparse.Namespace) -> int:
+    result = commands.run_tune(loader_of(options.a), options)
+    print(commands.as_json(result) if options.json else commands.text_of(result))
+    return commands.code_of(result)
+
+
 def _print(recording: Recording, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(_plain(recording.diagnosis), indent=2, allow_nan=False))
+        print(commands.as_json(recording.diagnosis))
     else:
         print(recording)
-
-
-def _plain(value: Any) -> Any:
-    """Frozen values as what JSON knows; what is not a number becomes null."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: _plain(item) for name, item in value._asdict().items()}
-    if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
-    return value

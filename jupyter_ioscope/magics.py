@@ -11,6 +11,7 @@ import argparse
 import ast
 import logging
 import shlex
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
@@ -23,6 +24,7 @@ from jupyter_ioscope.errors import InputError, IoscopeError
 from jupyter_ioscope.live import LiveLine
 from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.profile import Cell
+from jupyter_ioscope.model.tuning import Tuning
 
 log = logging.getLogger("ioscope")
 
@@ -251,16 +253,27 @@ class Magic:
         result = self.shell.run_cell(cell)
         self._end(result.error_in_exec or result.error_before_exec, Cell(0, cell))
 
-    def line_magic(self, line: str) -> None:
-        """`%ioscope` alone: help, or the report of the last profile."""
-        word = line.strip()
+    def line_magic(self, line: str) -> Any:
+        """`%ioscope` alone: help; `report`: the last profile again; other words: a command."""
+        word, _, _ = line.strip().partition(" ")
         if word == "report":
             recording = self.shell.user_ns.get(VARIABLE)
             if not isinstance(recording, Recording):
                 raise UsageError(f"there is no profile yet: run a cell with {MAGIC} first")
             recording.show()
-        else:
+            return None
+        from jupyter_ioscope import line_commands
+
+        if word not in line_commands.names():
+            if word:
+                known = ", ".join(("report", *line_commands.names()))
+                raise UsageError(f"%ioscope knows {known}; got {word!r}")
             print(parser().format_help())
+            return None
+        try:
+            return line_commands.run(line, self.shell.user_ns)
+        except IoscopeError as error:
+            raise UsageError(str(error)) from None
 
     def _checked(self, line: str) -> argparse.Namespace | None:
         try:
@@ -301,24 +314,33 @@ def _recorded(recording: Recording) -> str:
 _loaded: dict[int, Magic] = {}
 
 
-def _formatters(shell: Any) -> list[tuple[Any, Any]]:
-    """How the shell shows a comparison: as a table where it can, as text elsewhere."""
+def _formatters(shell: Any) -> list[tuple[type, Any, Any]]:
+    """How the shell shows what commands return: as a table where it can, as text elsewhere."""
     from jupyter_ioscope.views.html import comparison_html
     from jupyter_ioscope.views.text import comparison_text
+    from jupyter_ioscope.views.tuning import tuning_html, tuning_text
 
     made = shell.display_formatter.formatters
-    return [
-        (made["text/html"], comparison_html),
-        (made["text/plain"], lambda value, printer, _cycle: printer.text(comparison_text(value))),
-    ]
+    rows: list[tuple[type, Any, Any]] = []
+    for kind, html, text in (
+        (Comparison, comparison_html, comparison_text),
+        (Tuning, tuning_html, tuning_text),
+    ):
+        rows.append((kind, made["text/html"], html))
+        rows.append((kind, made["text/plain"], _printed(text)))
+    return rows
+
+
+def _printed(text: Callable[[Any], str]) -> Callable[[Any, Any, bool], None]:
+    return lambda value, printer, _cycle: printer.text(text(value))
 
 
 def load(shell: Any) -> None:
     """Put the magic into a shell. Loading twice changes nothing."""
     if id(shell) in _loaded:
         return
-    for formatter, draw in _formatters(shell):
-        formatter.for_type(Comparison, draw)
+    for kind, formatter, draw in _formatters(shell):
+        formatter.for_type(kind, draw)
     magic = Magic(shell)
     _loaded[id(shell)] = magic
     shell.register_magic_function(magic.cell_magic, "cell", "ioscope")
@@ -334,8 +356,8 @@ def unload(shell: Any) -> None:
     if magic is None:
         return
     magic.close()
-    for formatter, _ in _formatters(shell):
-        formatter.pop(Comparison, None)
+    for kind, formatter, _ in _formatters(shell):
+        formatter.pop(kind, None)
     shell.magics_manager.magics["cell"].pop("ioscope", None)
     shell.magics_manager.magics["line"].pop("ioscope", None)
     if strip_magic in shell.input_transformers_cleanup:

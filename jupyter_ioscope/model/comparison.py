@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from jupyter_ioscope.model.prediction import Prediction
 from jupyter_ioscope.units import ratio, ratio_range
 
 VERDICTS = ("faster", "slower", "same", "undecided")
@@ -83,6 +84,7 @@ class Comparison:
     seconds: float
     notes: tuple[str, ...] = ()
     cancelled: bool = False
+    predicted: Prediction | None = None  # what a profile had said before
 
     @property
     def pairs(self) -> int:
@@ -107,3 +109,4 @@ class Offer(NamedTuple):
     refusal: str
     suggested: bool
     code: str  # what a user would write
+    predicted: Prediction | None = None

@@ -15,6 +15,7 @@ from jupyter_ioscope.trials.progress import Progress, Reporter
 from jupyter_ioscope.trials.runner import Runner
 from jupyter_ioscope.trials.session import Session
 from jupyter_ioscope.trials.spec import spec_of
+from jupyter_ioscope.trials.step import NO_STEP, Step
 from jupyter_ioscope.trials.toggle import Toggle, chosen
 
 __all__ = ["Progress", "compare"]
@@ -32,12 +33,16 @@ def compare(
     cancel: threading.Event | None = None,
     label_a: str | None = None,
     label_b: str | None = None,
+    step: Step = NO_STEP,
 ) -> Comparison:
     """Time `loader` (arm A) against `b`, or against itself with `toggles` switched on (arm B).
 
     Both arms run in processes of their own, in pairs of random order, on the same samples; the
     user's loaders and random states stay as they are. `on_progress` is called from the calling
     thread at most four times a second. Any thread may call this.
+
+    `step` stands in for the loop's own time with each batch, in both arms; without one the trials
+    draw batches as fast as they come.
 
     Setting `cancel` ends all processes within a second. The result then holds the pairs that were
     complete, with `cancelled=True` and the verdict "undecided"; before the first pair TrialError is
@@ -68,7 +73,7 @@ def compare(
     try:
         with Isolation() as isolation:
             runner = Runner(isolation, reporter, cancel, SILENCE_S)
-            return Session(runner, (spec_a, spec_b), picked, labels, cache, budget_s).run()
+            return Session(runner, (spec_a, spec_b), picked, labels, cache, budget_s, step).run()
     finally:
         ALONE.release()
 

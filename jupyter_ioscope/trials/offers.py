@@ -6,22 +6,28 @@ from collections.abc import Iterable
 from typing import Any
 
 from jupyter_ioscope.model.comparison import Offer
-from jupyter_ioscope.trials.spec import spec_of
-from jupyter_ioscope.trials.toggle import all_toggles
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.trials.predict import Predictor
+from jupyter_ioscope.trials.spec import LoaderSpec, spec_of
+from jupyter_ioscope.trials.toggle import Toggle, all_toggles
 
 
-def offers(loader: Any, suggested: Iterable[str] = ()) -> tuple[Offer, ...]:
+def offers(
+    loader: Any, suggested: Iterable[str] = (), profile: Profile | None = None
+) -> tuple[Offer, ...]:
     """Every toggle, with why it does not apply here or "", and the code for it. Nothing is run.
 
-    `suggested` names the toggles that a diagnosis points at.
+    `suggested` names the toggles that a diagnosis points at; with the `profile` of the loop each
+    carries what it is expected to bring, and `workers` the number that the model would try.
 
     Raises:
         InputError: `loader` is not a torch DataLoader.
     """
     spec = spec_of(loader)
+    predictor = Predictor(profile, spec) if profile is not None else None
     wanted = set(suggested)
     made = []
-    for toggle in all_toggles():
+    for toggle in _numbered(spec, predictor):
         refusal = toggle.refuse(spec)
         made.append(
             Offer(
@@ -30,8 +36,20 @@ def offers(loader: Any, suggested: Iterable[str] = ()) -> tuple[Offer, ...]:
                 effect=toggle.effect,
                 cost=toggle.cost,
                 refusal=refusal,
-                suggested=toggle.name in wanted and not refusal,
+                suggested=toggle.name.partition("=")[0] in wanted and not refusal,
                 code="" if refusal else toggle.code(spec),
+                predicted=predictor.one(toggle) if predictor and not refusal else None,
             )
         )
     return tuple(made)
+
+
+def _numbered(spec: LoaderSpec, predictor: Predictor | None) -> tuple[Toggle, ...]:
+    """All toggles; `workers` with the number that the model would try, where it knows one."""
+    workers = predictor.best_workers() if predictor is not None else None
+    return tuple(
+        toggle.number(workers)
+        if workers and toggle.name == "workers" and toggle.number and workers != spec.num_workers
+        else toggle
+        for toggle in all_toggles()
+    )

@@ -92,8 +92,7 @@ class Session:
         pairs.files = sorted(files)
         pairs.run(self.runner, plan, self.budget_s)
         said = [*dict.fromkeys((*spec_a.notes, *spec_b.notes)), *self.draft.notes]
-        if self.step == NO_STEP:
-            said.append(_STEP)
+        said.append(_STEP if self.step == NO_STEP else self.step.text())
         counts = {trial.samples for trial in pairs.trials}
         if plan.mode == "steady" and len(counts) == 1:
             said.append(f"Every trial timed the same {counts.pop():,} samples, after a warm-up.")

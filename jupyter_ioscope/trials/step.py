@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
+from jupyter_ioscope.units import seconds
+
 
 class Step(NamedTuple):
     """So much CPU time of one thread, and so much time off the core (a GPU that works, for
@@ -19,6 +21,14 @@ class Step(NamedTuple):
             pass
         if self.off_s > 0:
             time.sleep(self.off_s)
+
+    def text(self) -> str:
+        """What it is, as a note under a result."""
+        whole = seconds(self.cpu_s + self.off_s)
+        return (
+            f"Every batch was followed by a stand-in for your step: {whole}, of which "
+            f"{seconds(self.cpu_s)} on a core."
+        )
 
 
 NO_STEP = Step()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from jupyter_ioscope.errors import InputError, TrialError
 from jupyter_ioscope.registry import plugins
 from jupyter_ioscope.trials.spec import LoaderSpec
+
+MOST = 1024  # workers or batches ahead that anybody may ask for
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,9 @@ class Toggle:
     what they would write. `learn` runs inside a trial's child before anything is timed and returns
     JSON-ready facts; `apply_learnt` then replaces `apply`, or raises TrialError with the reason.
     `end_point` is "steady", or "epochs" when what it changes happens between epochs.
-    `order`: toggles that make others possible come first.
+    `order`: toggles that make others possible come first. `saves` are the kinds of work (see
+    `diagnosis.work_kinds`) that it makes cheaper. `number` gives the same toggle with a number of
+    the user's, for names like "workers=8".
     """
 
     name: str
@@ -34,6 +38,8 @@ class Toggle:
     apply_learnt: Callable[[LoaderSpec, dict[str, Any]], LoaderSpec] | None = None
     end_point: str = "steady"
     order: int = 50
+    saves: tuple[str, ...] = ()
+    number: Callable[[int], Toggle] | None = None
 
 
 def all_toggles() -> tuple[Toggle, ...]:
@@ -45,24 +51,35 @@ def all_toggles() -> tuple[Toggle, ...]:
 
 
 def chosen(toggles: Iterable[str | Toggle]) -> tuple[Toggle, ...]:
-    """The toggles meant by names or Toggle objects, each once, in order of application.
+    """The toggles meant by names or Toggle objects, each once, in order of application. A name may
+    carry a number: "workers=8".
 
     Raises:
-        InputError: a name is not known; the text lists those that are.
+        InputError: a name is not known, or its number cannot be used; the text says what can.
     """
     if isinstance(toggles, (str, Toggle)):
         toggles = (toggles,)
     known = {toggle.name: toggle for toggle in all_toggles()}
     picked: dict[str, Toggle] = {}
     for item in toggles:
-        if isinstance(item, Toggle):
-            picked[item.name] = item
-        elif isinstance(item, str) and item in known:
-            picked[item] = known[item]
-        else:
-            names = ", ".join(sorted(known))
-            raise InputError(f"toggles holds {item!r}, which is not known; choose from {names}")
+        toggle = item if isinstance(item, Toggle) else _named(item, known)
+        picked[toggle.name.partition("=")[0]] = toggle
     return tuple(sorted(picked.values(), key=lambda toggle: (toggle.order, toggle.name)))
+
+
+def _named(item: object, known: Mapping[str, Toggle]) -> Toggle:
+    name, equals, text = item.partition("=") if isinstance(item, str) else ("", "", "")
+    toggle = known.get(name)
+    if toggle is None:
+        names = ", ".join(sorted(known))
+        raise InputError(f"toggles holds {item!r}, which is not known; choose from {names}")
+    if not equals:
+        return toggle
+    if toggle.number is None:
+        raise InputError(f"toggles holds {item!r}, but {name} takes no number: write {name!r}")
+    if not text.isdigit() or not 0 < int(text) <= MOST:
+        raise InputError(f"toggles holds {item!r}: give {name} a whole number from 1 to {MOST}")
+    return toggle.number(int(text))
 
 
 def refuse_or_pass(toggle: Toggle, spec: LoaderSpec) -> None:

@@ -31,10 +31,10 @@ from jupyter_ioscope.trials.session import Session
 from jupyter_ioscope.trials.spec import LoaderSpec, spec_of
 from jupyter_ioscope.trials.step import NO_STEP, Step
 from jupyter_ioscope.trials.trial import Plan
-from jupyter_ioscope.units import seconds
 
 MOST_RUNS = 6
-_PROFILE_PART, _RUN_PART = 0.12, 0.06  # of the budget, for the profile and for one timed run
+# Of the budget: the profile, one timed run, and all until the pairs begin.
+_PROFILE_PART, _RUN_PART, _SEARCH_PART = 0.12, 0.06, 0.45
 _LEAST_RUN_S, _MOST_RUN_S = 0.3, 2.0
 _RUN_BATCHES = 20
 _LEAST_FINAL_S = 4.0
@@ -121,7 +121,7 @@ class _Tuner:
 
     def _time_for_a_run(self) -> bool:
         # The A/B at the end needs what is left; the loader as it is is timed in any case.
-        return not self.tried or self.runner.reporter.age_s() < 0.6 * self.budget_s
+        return not self.tried or self.runner.reporter.age_s() < _SEARCH_PART * self.budget_s
 
     def _model(self) -> WhatIf | None:
         """The model of a profile with workers: the given one, else one made now."""
@@ -223,10 +223,7 @@ class _Tuner:
         reporter = self.runner.reporter
         reporter.last("cancelled" if cancelled else "done", _words(best))
         if self.step != NO_STEP:
-            whole_s = self.step.cpu_s + self.step.off_s
-            self.notes.append(
-                f"Every batch was followed by a stand-in for your step ({seconds(whole_s)})."
-            )
+            self.notes.append(self.step.text())
         return Tuning(
             current=self.current,
             best=best,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from jupyter_ioscope.model.comparison import VERDICTS, Arm, Comparison, Trial
 from jupyter_ioscope.units import bytes_text, percent, plus_minus, seconds, significant
+from jupyter_ioscope.views.predictions import missed_text
 from jupyter_ioscope.views.shapes import IArmRow, IComparison, IProgress, ITick, ITrialDot
 from jupyter_ioscope.views.words import clean, clean_lines
 
@@ -70,6 +71,8 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         yield _interval(comparison)
         if cpu := _cpu(comparison):
             yield cpu
+        if missed := missed_text(comparison.predicted, comparison.ratio):
+            yield missed
     yield _circumstances(comparison)
     for text in (comparison.same_data.text, comparison.cache_text, comparison.isolation_text):
         if text:

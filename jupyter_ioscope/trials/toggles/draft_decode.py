@@ -78,4 +78,5 @@ TOGGLE = Toggle(
     learn=learn,
     apply_learnt=apply_learnt,
     order=60,
+    saves=("image_decode", "image_resize"),
 )

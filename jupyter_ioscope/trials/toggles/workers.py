@@ -2,37 +2,61 @@
 
 from __future__ import annotations
 
+import functools
+
 from jupyter_ioscope.capture.cores import usable_cores
 from jupyter_ioscope.trials.code import code_of
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggle import Toggle
 
 
-def refuse(spec: LoaderSpec) -> str:
+def refuse(spec: LoaderSpec, wanted: int = 0) -> str:
+    if wanted:
+        return f"num_workers is {wanted} already" if spec.num_workers == wanted else ""
     cores = usable_cores()
     if spec.num_workers >= cores:
         return f"num_workers is {spec.num_workers} already and this process may use {cores} cores"
     return ""
 
 
-def apply(spec: LoaderSpec) -> LoaderSpec:
-    return spec.changed(num_workers=usable_cores())
+def apply(spec: LoaderSpec, wanted: int = 0) -> LoaderSpec:
+    return spec.changed(num_workers=wanted or usable_cores())
 
 
-def code(spec: LoaderSpec) -> str:
-    return code_of(spec, apply(spec))
+def code(spec: LoaderSpec, wanted: int = 0) -> str:
+    return code_of(spec, apply(spec, wanted))
 
+
+def number(wanted: int) -> Toggle:
+    """Exactly so many: what waits overlaps beyond the cores, and what crowds them needs fewer."""
+    return Toggle(
+        name=f"workers={wanted}",
+        title=f"{wanted} worker process" + ("es" if wanted > 1 else ""),
+        effect=f"Sets num_workers to {wanted}, so that samples are made in parallel and ahead of "
+        "the loop.",
+        cost=_COST,
+        refuse=functools.partial(refuse, wanted=wanted),
+        apply=functools.partial(apply, wanted=wanted),
+        code=functools.partial(code, wanted=wanted),
+        order=10,
+    )
+
+
+_COST = (
+    "One more process each, with its own memory and a start-up of its own every epoch. An "
+    "iterable dataset that does not share its samples out between workers then yields each one "
+    "several times; the same-data check looks for that."
+)
 
 TOGGLE = Toggle(
     name="workers",
     title="Worker processes for all cores",
     effect="Sets num_workers to the cores this process may use, so that samples are made in "
     "parallel and ahead of the loop.",
-    cost="One more process each, with its own memory and a start-up of its own every epoch. An "
-    "iterable dataset that does not share its samples out between workers then yields each one "
-    "several times; the same-data check looks for that.",
+    cost=_COST,
     refuse=refuse,
     apply=apply,
     code=code,
     order=10,
+    number=number,
 )

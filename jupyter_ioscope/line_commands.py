@@ -1,0 +1,80 @@
+"""`%ioscope NAME ...` in a notebook: the commands on loaders that the notebook knows by name."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from jupyter_ioscope import commands
+from jupyter_ioscope.errors import InputError
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises for a mistake instead of ending the process."""
+
+    def error(self, message: str) -> Any:
+        raise InputError(f"{self.prog}: {message}")
+
+    def exit(self, status: int = 0, message: str | None = None) -> Any:
+        raise _Helped
+
+
+class _Helped(Exception):
+    """`--help` was answered."""
+
+
+def names() -> tuple[str, ...]:
+    return tuple(_COMMANDS)
+
+
+def run(line: str, namespace: Mapping[str, Any]) -> Any:
+    """The result of one line; None where it only asked for help.
+
+    Raises:
+        InputError: the line has a mistake, or names something that is not there.
+        TrialError: as `ioscope.compare` and `ioscope.tune` do.
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise InputError(f"%ioscope {line}: {error}") from error
+    name, *rest = words
+    add, call = _COMMANDS[name]
+    parser = _Parser(prog=f"%ioscope {name}")
+    add(parser)
+    try:
+        options = parser.parse_args(rest)
+    except _Helped:
+        return None
+    return call(options, namespace)
+
+
+def _compare(options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:
+    other = _named(options.b, namespace) if options.b else None
+    return commands.run_compare(_named(options.a, namespace), other, options)
+
+
+def _tune(options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:
+    return commands.run_tune(_named(options.a, namespace), options)
+
+
+def _named(text: str, namespace: Mapping[str, Any]) -> Any:
+    """The object that `loader` or `data.train` names; attributes only, nothing is evaluated."""
+    first, *rest = text.split(".")
+    if first not in namespace:
+        raise InputError(f"this notebook has no {first!r}: give the name of a loader")
+    value = namespace[first]
+    for name in rest:
+        try:
+            value = getattr(value, name)
+        except AttributeError as error:
+            raise InputError(f"{text!r}: {error}") from error
+    return value
+
+
+_COMMANDS = {
+    "compare": (commands.add_compare, _compare),
+    "tune": (commands.add_tune, _tune),
+}

@@ -1,0 +1,127 @@
+"""What each toggle is expected to bring to the loop of a profile, before any trial."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from jupyter_ioscope.diagnosis.cycles import Without
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.what_if import Z90, WhatIf
+from jupyter_ioscope.errors import IoscopeError, NotMeasuredError
+from jupyter_ioscope.model.prediction import Prediction, Setting
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.trials.room import room_for
+from jupyter_ioscope.trials.search import MARGIN, grid
+from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.toggle import Toggle
+from jupyter_ioscope.units import percent
+
+# Fixed part of the error of a start-up that is no longer paid, in parts of the gain.
+_START_UP_ERROR = 0.2
+
+
+class Predictor:
+    """Predictions for one loader from one profile. A toggle about which the profile says nothing
+    has none."""
+
+    def __init__(self, profile: Profile, spec: LoaderSpec) -> None:
+        self._facts, self._spec = Facts(profile), spec
+        try:
+            self._what_if: WhatIf | None = WhatIf(self._facts)
+        except NotMeasuredError:
+            self._what_if = None
+
+    def all(self, toggles: Iterable[Toggle]) -> dict[str, Prediction]:
+        """Toggle name -> prediction, for those that can be predicted."""
+        made = {}
+        for toggle in toggles:
+            found = self.one(toggle)
+            if found is not None:
+                made[toggle.name] = found
+        return made
+
+    def one(self, toggle: Toggle) -> Prediction | None:
+        try:
+            if toggle.saves:
+                return self._at_most(toggle.saves)
+            if toggle.end_point == "epochs":
+                return self._without_restarts()
+            return self._other_setting(toggle)
+        except NotMeasuredError:
+            return None
+
+    def together(self, toggles: Sequence[Toggle]) -> Prediction | None:
+        """Of several toggles at once: only where the model knows all of them."""
+        if len(toggles) == 1:
+            return self.one(toggles[0])
+        plain = [row for row in toggles if not row.saves and row.end_point == "steady"]
+        if len(plain) != len(toggles) or not toggles:
+            return None
+
+        def apply(spec: LoaderSpec) -> LoaderSpec:
+            for toggle in toggles:
+                spec = toggle.apply(spec)
+            return spec
+
+        return self.one(replace(toggles[0], apply=apply))
+
+    def best_workers(self) -> int | None:
+        """The number of workers that the model would try, None where it knows nothing."""
+        if self._what_if is None:
+            return None
+        current = self._what_if.current
+        room = room_for(self._facts.profile)
+        rows = [
+            row
+            for row in grid(self._facts.cores, current, room.most_workers)
+            if row.workers and row.prefetch == 2 and not room.refuses(row)
+        ]
+        rates = {row: self._what_if.ratio(row) for row in rows}
+        top = max(rates.values(), default=0.0)
+        near = [row for row, rate in rates.items() if rate * (1 + MARGIN) >= top]
+        return min((row.workers for row in near), default=None)
+
+    def _other_setting(self, toggle: Toggle) -> Prediction | None:
+        """Of toggles that change only what the model of the loader knows."""
+        if self._what_if is None or toggle.learn is not None:
+            return None
+        try:
+            spec = toggle.apply(self._spec)
+        except IoscopeError:
+            return None
+        same = spec.changed(
+            num_workers=self._spec.num_workers,
+            prefetch_factor=self._spec.prefetch_factor,
+            in_order=self._spec.in_order,
+        )
+        if same != self._spec or spec == self._spec:
+            return None
+        setting = Setting(spec.num_workers, spec.prefetch or 2, spec.in_order)
+        return self._what_if.prediction(setting)
+
+    def _at_most(self, kinds: tuple[str, ...]) -> Prediction | None:
+        """Of toggles that make a kind of work cheaper: what its absence would bring bounds it."""
+        fraction, error = self._facts.work.fraction(*kinds)
+        if fraction <= 0:
+            return None
+        gain = self._facts.gain(Without(cpu=min(1.0, fraction)), Without(cpu=min(1.0, Z90 * error)))
+        high = min(0.99, gain.high)
+        if high <= 0:
+            return None
+        how = (
+            f"{percent(fraction)} of the samples of fetching are in what this makes cheaper; "
+            "removing all of it would bring the larger number."
+        )
+        return Prediction(math.nan, 1.0, 1 / (1 - high), how)
+
+    def _without_restarts(self) -> Prediction | None:
+        """Of workers that stay: every epoch after the first begins without their start."""
+        times = self._facts.start_ups_ns
+        if not self._spec.num_workers or len(times) < 2:
+            return None
+        share = min(0.95, sum(times[1:]) / self._facts.loop.wall_ns)
+        low, high = share * (1 - _START_UP_ERROR), min(0.97, share * (1 + _START_UP_ERROR))
+        how = f"{percent(share)} of the loop's time went into starting workers again."
+        return Prediction(1 / (1 - share), 1 / (1 - low), 1 / (1 - high), how)
