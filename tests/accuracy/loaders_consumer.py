@@ -33,7 +33,7 @@ class Checkpoints(Consumer):
     advice = ("thread", "background", "asynchron", "less often", "fewer")
 
     def prepare(self) -> None:
-        self.weights = np.random.default_rng(0).standard_normal(4_000_000).astype(np.float32)
+        self.weights = np.random.default_rng(0).standard_normal(8_000_000).astype(np.float32)
         self.done = 0
         self.path = self.folder / "weights.npy"
 
@@ -75,7 +75,7 @@ class CollectsGarbage(Consumer):
     advice = ("gc.freeze", "gc.disable", "freeze", "collect")
 
     def prepare(self) -> None:
-        self.rows = [[index, str(index)] for index in range(600_000)]
+        self.rows = [[index, str(index)] for index in range(400_000)]
         self.done = 0
 
     def make_loader(self) -> DataLoader[Any]:

@@ -37,7 +37,7 @@ class ReadsIndexFirst(Loader):
 
 
 class Notes:
-    """Annotations as Python objects, a million of them: what is sent to a spawned worker."""
+    """Annotations as Python objects: what is sent to a spawned worker."""
 
     def __init__(self, rows: int) -> None:
         self.rows = [(f"clip-{i}", i % 30, [i, i + 1]) for i in range(rows)]
@@ -57,7 +57,7 @@ class ShipsNotes(Loader):
     severities = ("severe", "clear")
 
     def prepare(self) -> None:
-        self.notes = Notes(1_000_000)
+        self.notes = Notes(400_000)
 
     def make_loader(self) -> DataLoader[Any]:
         data: Any = self.notes

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from tests.accuracy.loader import STEPS_BESIDE, TINY, CannotRun, Items, Loader
+from tests.accuracy.loader import STEPS_BESIDE, CannotRun, Items, Loader
 from tests.io_causes import cold_files, slow_mount, throttled
 from tests.io_causes.orphan import orphan
 from tests.io_causes.slow_server import slow_server
@@ -73,21 +73,23 @@ class SlowMap(Beside):
 
     causes = ("page_fault_io",)
     advice = ("read", "sequential", "order", "workers", "larger", "local")
+    steps = STEPS_BESIDE
 
     def prepare(self) -> None:
         folder = self.shared("sparse", sparse_file)
         self.path = self.mounted(folder, read_s=0.004, cached=True) / "data"
 
     def make_loader(self) -> DataLoader[Any]:
-        file = os.open(self.path, os.O_RDONLY)
-        pages = mmap.mmap(file, 0, prot=mmap.PROT_READ)
-        os.close(file)
+        maps: dict[int, mmap.mmap] = {}
 
         def get(index: int) -> Any:  # far from each other: the kernel reads ahead
+            if os.getpid() not in maps:
+                with open(self.path, "rb") as file:
+                    maps[os.getpid()] = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             at = (index * 7919 % 1000) << 20
-            return torch.tensor(list(pages[at : at + 16]))
+            return torch.frombuffer(bytearray(maps[os.getpid()][at : at + 4096]), dtype=torch.uint8)
 
-        return DataLoader(Items(240, get), batch_size=4)
+        return DataLoader(Items(480, get), batch_size=4, num_workers=2)
 
 
 class SlowFolder(Beside):
@@ -120,7 +122,7 @@ class ColdFolder(Loader):
 
     def prepare(self) -> None:
         def build(path: Path) -> None:
-            for number in range(5000):
+            for number in range(3000):
                 (path / f"{number}.bin").write_bytes(os.urandom(2048))
             os.sync()
 
@@ -133,7 +135,7 @@ class ColdFolder(Loader):
                 bytearray((self.files / f"{index}.bin").read_bytes()), dtype=torch.uint8
             )
 
-        return DataLoader(Items(5000, get), batch_size=50)
+        return DataLoader(Items(3000, get), batch_size=50)
 
 
 class OpensArchive(Loader):
@@ -219,7 +221,7 @@ class SlowDevice(Beside):
                 opened[os.getpid()] = file, mmap.mmap(-1, 1 << 20)
             file, buffer = opened[os.getpid()]
             os.preadv(file, [buffer], (index % 128) << 20)
-            return TINY
+            return torch.frombuffer(bytearray(buffer), dtype=torch.uint8)
 
         return DataLoader(Items(96, get), batch_size=2, num_workers=2)
 
@@ -252,7 +254,7 @@ class FewRequests(Beside):
                 opened[os.getpid()] = file, mmap.mmap(-1, 4096)
             file, buffer = opened[os.getpid()]
             os.preadv(file, [buffer], (index * 7919 % 8000) << 12)
-            return TINY
+            return torch.frombuffer(bytearray(buffer), dtype=torch.uint8)
 
         return DataLoader(Items(400, get), batch_size=4, num_workers=2)
 
@@ -302,8 +304,7 @@ class BusyNeighbour(Beside):
         buffer = mmap.mmap(-1, 1 << 16)
 
         def get(index: int) -> Any:
-            for _ in range(4):
-                os.preadv(file, [buffer], chosen.randrange(1000) << 16)
-            return TINY
+            os.preadv(file, [buffer], chosen.randrange(1000) << 16)
+            return torch.frombuffer(bytearray(buffer), dtype=torch.uint8)
 
-        return DataLoader(Items(320, get), batch_size=4)
+        return DataLoader(Items(800, get), batch_size=8)

@@ -242,8 +242,8 @@ class ClassOfCell(Loader):
 class OneThread(Loader):
     """The library was told to use one thread, and there are no workers."""
 
-    causes = ("native_threads_off",)
-    advice = ("thread",)
+    causes = ("native_threads_off", "no_workers_cpu_bound")
+    advice = ("thread", "workers")
     severities = ("severe", "clear")
 
     def prepare(self) -> None:
