@@ -12,11 +12,12 @@ import pytest
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.diagnosis import Finding
-from jupyter_ioscope.model.profile import Gap
+from jupyter_ioscope.model.profile import Gap, Profile
 from jupyter_ioscope.views import bundle as bundle_module
 from jupyter_ioscope.views import png
 from jupyter_ioscope.views.bundle import LIMIT_BYTES, METADATA, mime_bundle, saved_bytes
-from jupyter_ioscope.views.flame import check_columns, trees
+from jupyter_ioscope.views.flame import check_columns
+from jupyter_ioscope.views.flame_waits import all_trees
 from jupyter_ioscope.views.shapes import MIME
 from tests import builders
 from tests.view_values import HOSTILE, diagnosis, empty_diagnosis, profile
@@ -156,11 +157,11 @@ def test_variable_and_report_id_reach_the_payload() -> None:
 def test_stacks_are_grown_once_however_often_they_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
 
-    def counted(stacks: Any) -> Any:
-        calls.append(stacks)
-        return trees(stacks)
+    def counted(value: Profile) -> Any:
+        calls.append(value)
+        return all_trees(value)
 
-    monkeypatch.setattr(bundle_module, "trees", counted)
+    monkeypatch.setattr(bundle_module, "all_trees", counted)
     value = builders.without(profile(), stacks=many_stacks(2000))
     mime_bundle(value, diagnosis(), limit_bytes=85_000)
     assert len(calls) == 1

@@ -87,7 +87,7 @@ def blocked_in(
         if phases is None or row.phase in phases
     ]
     outside = seen_outside(profile, roles, phases, start_ns, end_ns)
-    weights = _state_times(profile, seen, outside, blocked.rate_hz)
+    weights = state_times(profile, seen, outside, blocked.rate_hz)
     wanted = {s: ns for s, ns in weights.items() if states is None or s in states}
     whole_ns = sum(wanted.values())
     if not whole_ns:
@@ -132,7 +132,7 @@ def blocked_states(
     roles = (role,) if isinstance(role, str) else tuple(role)
     seen = [r for r in instants_of(profile, roles, None, None) if not phases or r.phase in phases]
     outside = seen_outside(profile, roles, phases, None, None)
-    times = _state_times(profile, seen, outside, blocked.rate_hz)
+    times = state_times(profile, seen, outside, blocked.rate_hz)
     whole_ns = sum(times.values())
     count = max(len(seen), outside.samples) + 2
     found = {}
@@ -177,7 +177,7 @@ def _need(profile: Profile) -> BlockedStacks:
     return profile.blocked
 
 
-def _state_times(
+def state_times(
     profile: Profile, seen: Sequence[Instant], outside: Outside, rate_hz: float
 ) -> dict[str, float]:
     """State -> time blocked in it, in ns. States seen from outside are fair to the GIL and to

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from jupyter_ioscope.model.comparison import Comparison, Offer
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
-from jupyter_ioscope.views.flame import Tree, trees
+from jupyter_ioscope.views.flame import Tree
+from jupyter_ioscope.views.flame_waits import all_trees
 from jupyter_ioscope.views.html import html_of
 from jupyter_ioscope.views.payload import Size, flames, report_payload
 from jupyter_ioscope.views.png import MISSING, WIDTH, png_of
@@ -50,7 +51,7 @@ def mime_bundle(
     Bounded by `limit_bytes` as saved in a notebook: flame graphs are cut first, then the timeline
     thinned, then the picture left out (which the report then says), then long lists shortened.
     """
-    grown = trees(profile.stacks)
+    grown = all_trees(profile)
     report = report_payload(
         profile, diagnosis, offers, comparisons, variable, report_id, size=_SIZES[0], grown=grown
     )

@@ -41,12 +41,16 @@ class Node:
 
 @dataclass(frozen=True)
 class Tree:
-    """All samples of some threads. `texts` is indexed by `Node.function`; the root's is -1."""
+    """All samples of some threads. `texts` is indexed by `Node.function`; the root's is -1.
+
+    With a `note`, what is counted is no samples: the note says what the root stands for.
+    """
 
     key: str
     label: str
     root: Node = field(repr=False)
     texts: Sequence[FrameText] = field(repr=False)
+    note: str = ""
 
 
 def trees(stacks: Stacks | None, workers_drawn: int = WORKERS_DRAWN) -> list[Tree]:
@@ -55,7 +59,7 @@ def trees(stacks: Stacks | None, workers_drawn: int = WORKERS_DRAWN) -> list[Tre
         return []
     functions, texts = frame_texts(stacks.frames)
     groups = [*_workers(stacks.stacks, workers_drawn), *_others(stacks.stacks)]
-    grown = [(key, label, _grow(group, functions)) for key, label, group in groups]
+    grown = [(key, label, grow(group, functions)) for key, label, group in groups]
     return [Tree(key, label, root, texts) for key, label, root in grown if root.count]
 
 
@@ -95,7 +99,7 @@ def _others(stacks: Sequence[Stack]) -> Iterator[Group]:
         yield key, label, [stack for stack in stacks if stack.role in roles]
 
 
-def _grow(stacks: Iterable[Stack], functions: Sequence[int]) -> Node:
+def grow(stacks: Iterable[Stack], functions: Sequence[int]) -> Node:
     """The tree of the widest frames. A frame is never narrower than what it called, so callers
     come before callees, and the first n frames of the tree are a tree for every n."""
     root = Node(-1, 0, [stack for stack in stacks if stack.count > 0])
@@ -167,8 +171,8 @@ def _flame(tree: Tree, rows: list[tuple[Node, int]], missing: int) -> IFlame:
     place: dict[int, int] = {}
     flame = IFlame(
         key=tree.key,
-        label=tree.label + (f" ({missing:,} samples merged)" if missing else ""),
-        samples=tree.root.count,
+        label=tree.label + (f" ({missing:,} samples merged)" if missing and not tree.note else ""),
+        samples=0 if tree.note else tree.root.count,
         names=[],
         details=[],
         kinds=[],
@@ -180,7 +184,7 @@ def _flame(tree: Tree, rows: list[tuple[Node, int]], missing: int) -> IFlame:
     for node, start in rows:
         if node.function not in place:
             place[node.function] = len(flame["names"])
-            root = root_text(tree.label, tree.root.count, missing)
+            root = root_text(tree.label, tree.root.count, missing, tree.note)
             text = root if node.function < 0 else tree.texts[node.function]
             flame["names"].append(text.name)
             flame["details"].append(text.detail)

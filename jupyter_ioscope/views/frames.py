@@ -85,8 +85,11 @@ def _lines(lines: set[int]) -> str:
     return f", lines {known[0]} – {known[-1]}"
 
 
-def root_text(label: str, samples: int, missing: int) -> FrameText:
-    """The frame that everything stands on. `missing` samples end in frames too narrow to draw."""
+def root_text(label: str, samples: int, missing: int, note: str = "") -> FrameText:
+    """The frame that everything stands on. `missing` samples end in frames too narrow to draw.
+    A `note` says what is counted where it is no samples."""
+    if note:
+        return FrameText(label, note, ROOT)
     detail = f"{samples:,} samples"
     if missing:
         detail += (
