@@ -35,6 +35,11 @@ _REFINED = 0.5
 STEP = "not_loader_bound"
 _PART_OF_STEP = 0.1
 
+# The user's own work with a batch is what the loop is for: it is no fault. It comes first where
+# nothing else costs a third as much (then the loop is as fast as it can be, more or less), and
+# after the largest cause that can be fixed otherwise.
+_STEP_FIRST = 3.0
+
 # A profile more than this many times as long is no advice that anybody follows.
 _LONGEST = 30.0
 
@@ -63,7 +68,19 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if line is not None and line.share >= _LINE_AS_LONG * kept[0].share:
             kept.remove(line)
             kept.insert(0, line)
-    return (*harmful, *_parts_before_step(kept))
+    return (*harmful, *_faults_before_step(_parts_before_step(kept)))
+
+
+def _faults_before_step(kept: list[Finding]) -> list[Finding]:
+    """The largest cause that can be fixed, before a step that does not dwarf it."""
+    if not kept or kept[0].cause != STEP:
+        return kept
+    for at, row in enumerate(kept[1:], 1):
+        if row.cause != OTHERS and row.share >= _PART_OF_STEP:
+            if row.cost_s * _STEP_FIRST >= kept[0].cost_s:
+                return [row, *kept[:at], *kept[at + 1 :]]
+            return kept
+    return kept
 
 
 def _parts_before_step(kept: list[Finding]) -> list[Finding]:
@@ -106,7 +123,8 @@ def separated(findings: Sequence[Finding]) -> bool:
     first, second = findings[0], findings[1]
     if first.harm:  # first for what it does, not for the time it takes
         return True
-    if second.cause in first.refines:  # a part and its whole are no rivals
+    if second.cause in first.refines or second.cause == STEP:
+        # A part and its whole are no rivals, nor are a fault and the loop's own purpose.
         return separated((first, *findings[2:]))
     if first.cost_s < second.cost_s:  # a line that was put first: the numbers alone do not say so
         return False
