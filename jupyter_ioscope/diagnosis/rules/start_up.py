@@ -20,6 +20,13 @@ SINGLE_SHARE = 0.15
 SINGLE_S = 0.5
 SINGLE_ALONE_S = 0.1  # without workers nothing has to be started
 
+# Causes that a long first fetch would be taken for: its work is counted with that of all fetches.
+_INSIDE_FETCHES = (
+    "no_workers_cpu_bound", "no_workers_latency_bound", "decode_cpu", "text_parse_per_item",
+    "read_amplification", "reopen_per_item", "disk_latency", "disk_bandwidth", "page_fault_io",
+    "gc_pauses",
+)  # fmt: skip
+
 
 class _Start(NamedTuple):
     """Set-up of all epochs. `in_fetch_ns` is what first fetches took longer than later ones."""
@@ -40,10 +47,19 @@ def judge(facts: Facts) -> Finding | None:
             return _restart(facts, times, repeated)
     start = _start(facts, times)
     share = start.whole_ns / facts.loop.wall_ns
-    least_s = SINGLE_ALONE_S if facts.alone else SINGLE_S
+    least_s = (SINGLE_ALONE_S if facts.alone else SINGLE_S) * _slowed(facts)
     if share < SINGLE_SHARE or start.whole_ns < least_s * 1e9:
         return None
     return _set_up(facts, start, Gain.of(min(1.0, share), 0.0))
+
+
+def _slowed(facts: Facts) -> float:
+    """How many times as long a start takes because other programs use the cores."""
+    try:
+        taken = facts.taken_cores
+    except NotMeasuredError:
+        return 1.0
+    return facts.cores / max(0.25 * facts.cores, facts.cores - taken)
 
 
 def _start(facts: Facts, times: list[int]) -> _Start:
@@ -144,6 +160,7 @@ def _set_up(facts: Facts, start: _Start, gain: Gain) -> Finding:
         ),
         advice=_advice(facts, inside, kind),
         where=places[0] if places and not inside else "",
+        refines=_INSIDE_FETCHES if inside else (),
     )
 
 
