@@ -21,6 +21,7 @@ WAIT_CAUSES = (
 _OWN_WAITS = ("disk", "page_fault", "network", "sleep", "lock", "other")
 
 _STANDS_OUT = 0.3
+_MOSTLY = 0.5
 _IN_WORDS = {
     "decoding pictures": ("image_decode", "image_open"),
     "resizing pictures": ("image_resize",),
@@ -92,10 +93,21 @@ def cpu_ns_per_sample(facts: Facts) -> float:
 
 
 def ns_per_sample(facts: Facts, *kinds: str) -> float:
-    """Wall time of these kinds of work over the samples that were fetched."""
+    """Time of these kinds of work over the samples that were fetched, without standing in line for
+    a core: that is not theirs."""
     samples = sum(row.samples for row in facts.fetches if row.samples > 0)
-    whole = sum(row.fetch_ns for row in facts.fetches)
+    whole = sum(row.fetch_ns for row in facts.fetches) * (1 - _off_cpu(facts)[1])
     return facts.work.fraction(*kinds)[0] * whole / samples if samples else 0.0
+
+
+def collecting(facts: Facts) -> tuple[str, ...]:
+    """The collector's cause, where it runs for less than half of the fetching: it then runs for
+    the objects that the work makes."""
+    try:
+        part = facts.storage.gc_fraction_of_fetches
+    except NotMeasuredError:
+        return ()
+    return ("gc_pauses",) if part < _MOSTLY else ()
 
 
 def seen_line(facts: Facts, what: str, *kinds: str) -> str:

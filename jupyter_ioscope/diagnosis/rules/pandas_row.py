@@ -6,6 +6,7 @@ from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.rules._work import (
     CPU_CAUSES,
+    collecting,
     gain_of_work,
     ns_per_sample,
     place_line,
@@ -41,7 +42,7 @@ def judge(facts: Facts) -> Finding | None:
         "torch.from_numpy) when the dataset is made, and index those: a row of an array takes "
         "below 1 µs. Rows of a whole batch at once (__getitems__, one df.iloc[list]) help too.",
         where=facts.work.where("table_rows"),
-        refines=CPU_CAUSES,
+        refines=(*CPU_CAUSES, *collecting(facts)),
     )
 
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
-from jupyter_ioscope.diagnosis.rules._work import CPU_CAUSES, cpu_ns_per_sample, resource
+from jupyter_ioscope.diagnosis.rules._work import (
+    CPU_CAUSES,
+    collecting,
+    cpu_ns_per_sample,
+    resource,
+)
 from jupyter_ioscope.diagnosis.work_kinds import KINDS
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
@@ -55,7 +60,7 @@ def judge(facts: Facts) -> Finding | None:
         "__getitem__ receives the list. Workers would not help: batches then cost more to hand "
         "over than to make.",
         where=_where(facts),
-        refines=(*CPU_CAUSES, "slow_collate", "gc_pauses"),
+        refines=(*CPU_CAUSES, "slow_collate", *collecting(facts)),
     )
 
 

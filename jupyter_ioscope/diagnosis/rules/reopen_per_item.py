@@ -21,13 +21,11 @@ from jupyter_ioscope.units import bytes_text, significant
 
 # Fewer opens a sample than this are no opening for every item.
 _OFTEN = 0.25
-# Opening once in each worker shows as first fetches that take longer; so much more than that must
-# be seen of opening before it is called an opening for every item.
-_MORE_THAN_FIRST = 2.0
 
 # What a file newly opened knows nothing of has to be looked up again.
 _CONTAINERS = ("container_open", "container_lookup")
-_AGAIN = (*_CONTAINERS, "file_open", "file_stat")
+_OPENS = ("file_open", "file_stat")
+_AGAIN = (*_CONTAINERS, *_OPENS)
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -36,9 +34,8 @@ def judge(facts: Facts) -> Finding | None:
         return None
     again = _reopened(facts)
     kinds = _AGAIN if again or _opened_unseen(facts) else _CONTAINERS
-    fraction, _ = facts.work.fraction(*kinds)
-    opening, _ = facts.work.fraction(*_AGAIN[2:], "container_open")
-    if not opening or _only_at_first(facts, fraction) or (not again and _each_its_own(facts)):
+    opening = facts.work.fraction("container_open", *(kind for kind in kinds if kind in _OPENS))
+    if not opening[0] or _only_at_first(facts, opening) or (not again and _each_its_own(facts)):
         return None
     return finding(
         facts,
@@ -89,8 +86,8 @@ def _epochs(facts: Facts) -> int:
     return max(1, len({row.epoch for row in facts.batches}))
 
 
-def _only_at_first(facts: Facts, fraction: float) -> bool:
-    """Whether what first fetches of a process took longer explains all opening that was seen."""
+def _only_at_first(facts: Facts, opening: tuple[float, float]) -> bool:
+    """Whether what first fetches of a process took longer may explain all opening that was seen."""
     fetches = sorted(facts.fetches, key=lambda row: row.start_ns)
     first: dict[int, int] = {}
     later: list[int] = []
@@ -99,12 +96,12 @@ def _only_at_first(facts: Facts, fraction: float) -> bool:
             later.append(row.fetch_ns)
         else:
             first[row.pid] = row.fetch_ns
-    if len(later) < 3:
-        return False
-    usual = median(later)
-    longer = sum(max(0.0, time_ns - usual) for time_ns in first.values())
-    seen_ns = fraction * sum(row.fetch_ns for row in fetches)
-    return seen_ns < _MORE_THAN_FIRST * longer
+    fraction, error = opening
+    if not later or fraction <= error:
+        return True
+    longer = sum(max(0.0, time_ns - median(later)) for time_ns in first.values())
+    seen_ns = (fraction - error) * sum(row.fetch_ns for row in fetches)
+    return seen_ns < longer
 
 
 def _again_line(again: Reopened | None) -> str:

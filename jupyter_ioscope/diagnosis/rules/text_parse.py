@@ -7,6 +7,7 @@ from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.rules._work import (
     CPU_CAUSES,
+    collecting,
     gain_of_work,
     more_workers_too,
     place_line,
@@ -45,7 +46,7 @@ def judge(facts: Facts) -> Finding | None:
         advice=_advice(facts),
         toggles=("workers",) if _words.more_workers(facts) else (),
         where=facts.work.where(*_PARSING),
-        refines=(*CPU_CAUSES, "slow_collate"),
+        refines=(*CPU_CAUSES, "slow_collate", *collecting(facts)),
     )
 
 
