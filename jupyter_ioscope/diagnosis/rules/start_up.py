@@ -47,7 +47,7 @@ def judge(facts: Facts) -> Finding | None:
             return _restart(facts, times, repeated)
     start = _start(facts, times)
     share = start.whole_ns / facts.loop.wall_ns
-    least_s = (SINGLE_ALONE_S if facts.alone else SINGLE_S) * _slowed(facts)
+    least_s = SINGLE_ALONE_S if facts.alone else SINGLE_S * _slowed(facts)
     if share < SINGLE_SHARE or start.whole_ns < least_s * 1e9:
         return None
     return _set_up(facts, start, Gain.of(min(1.0, share), 0.0))
