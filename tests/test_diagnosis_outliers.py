@@ -447,3 +447,25 @@ def test_other_programs_keep_no_count_of_this_loops_batches() -> None:
     found = outliers_of(builders.without(value, files=files))
     assert found.stalls[0].causes[0].cause == "written"
     assert all(causes(row)[:2] == ["written", "cores_taken"] for row in found.worst)
+
+
+def test_few_large_stalls_are_seen_among_smaller_ones() -> None:
+    """Six checkpoints in sixty batches, on a machine that hiccups now and then."""
+    steps = noisy(60, 30.0)
+    for i in range(9, 60, 10):
+        steps[i] = 230.0
+    steps[24] = steps[37] = 100.0
+    (stall,) = outliers_of(loop([1.0] * 60, steps)).stalls
+    assert (stall.every, stall.count) == (10, 6)
+
+
+def test_of_two_kinds_of_batches_none_is_an_outlier() -> None:
+    rng = random.Random(2)
+    steps = [rng.choice((5.0, 5.0, 20.0)) * rng.uniform(0.9, 1.1) for _ in range(500)]
+    assert outliers_of(loop([1.0] * 500, steps)).count <= 5
+
+
+def test_what_hardly_lengthens_a_batch_is_no_matter() -> None:
+    waits = noisy(100, 1.0)
+    waits[50] = 6.0
+    assert outliers_of(loop(waits, noisy(100, 80.0))).count == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 from jupyter_ioscope.diagnosis.moments import Moments
@@ -22,8 +23,9 @@ from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.records import Batch, Fetch
 
 SHOWN = 10
-# Shorter excesses are the scheduler's.
+# Shorter excesses are the scheduler's, or make no difference to a batch as a whole.
 LEAST_EXCESS_NS = 1_000_000.0
+LEAST_EXCESS_PART = 0.1
 # Causes of this many members speak for all of a stall.
 _MEMBERS = 6
 _STALLS = 3
@@ -47,6 +49,13 @@ class _Group:
     workers: int
     batches: list[Batch] = field(default_factory=list)
     fetches: list[Fetch] = field(default_factory=list)
+
+    @cached_property
+    def least_ns(self) -> float:
+        """The smallest excess that is of interest: a part of what a batch takes in all."""
+        rows = self.batches
+        whole_ns = rows[-1].step_end_ns - rows[0].wait_start_ns if rows else 0
+        return max(LEAST_EXCESS_NS, LEAST_EXCESS_PART * whole_ns / max(1, len(rows)))
 
 
 def outliers_of(profile: Profile) -> Outliers:
@@ -96,7 +105,7 @@ def _slow_waits(group: _Group) -> list[_Found]:
     waits = [max(0, row.wait_end_ns - row.wait_start_ns) for row in group.batches]
     best: dict[int, Outlier] = {}
     sums = rounds(waits, length)
-    for row in departures(sums, LEAST_EXCESS_NS):
+    for row in departures(sums, group.least_ns):
         window = range(max(0, row.at - length + 1), row.at + 1)
         index = max(window, key=lambda i: waits[i])
         usual = int(row.usual / length)
@@ -119,7 +128,7 @@ def _slow_steps(group: _Group) -> list[_Found]:
     steps = [max(0, row.step_end_ns - row.wait_end_ns) for row in group.batches]
     firsts = _firsts(group, 1)
     found = []
-    for row in departures(steps, LEAST_EXCESS_NS):
+    for row in departures(steps, group.least_ns):
         batch = group.batches[row.at]
         lost_ns = int(steps[row.at] - row.usual)
         outlier = Outlier(
@@ -139,7 +148,7 @@ def _slow_fetches(group: _Group) -> list[_Found]:
             seen.add(row.pid)
             firsts.add(index)
     found = []
-    for slow in departures(times, LEAST_EXCESS_NS):
+    for slow in departures(times, group.least_ns):
         fetch = group.fetches[slow.at]
         outlier = Outlier(
             "fetch", -1, fetch.worker, fetch.start_ns, fetch.end_ns,
@@ -237,15 +246,22 @@ def _stalls(moments: Moments, found: list[_Found]) -> list[Stall]:
 
 def _evenly(rows: list[_Found]) -> tuple[list[_Found], float]:
     """Outliers at even distances, counted in batches or, where that fits more of them, in time
-    (then the second value is 0)."""
-    by_place: list[_Found] = sorted(rows, key=lambda row: row.place)
-    batches = rhythm([row.place for row in by_place], 0.02, grain=1)
-    times = rhythm([row.outlier.start_ns / 1e9 for row in rows], 0.03)
-    if batches and (times is None or len(batches.members) >= len(times.members)):
-        return [by_place[i] for i in batches.members], batches.every
-    if times:
-        return [rows[i] for i in times.members], 0.0
+    (then the second value is 0). Where all of them together have no rhythm, the large ones may."""
+    largest = max((_excess(row) for row in rows), default=0)
+    large = [row for row in rows if _excess(row) >= largest / 2]
+    for some in (rows, large):
+        by_place = sorted(some, key=lambda row: row.place)
+        batches = rhythm([row.place for row in by_place], 0.02, grain=1)
+        times = rhythm([row.outlier.start_ns / 1e9 for row in some], 0.03)
+        if batches and (times is None or len(batches.members) >= len(times.members)):
+            return [by_place[i] for i in batches.members], batches.every
+        if times:
+            return [some[i] for i in times.members], 0.0
     return [], 0.0
+
+
+def _excess(row: _Found) -> int:
+    return row.outlier.time_ns - row.outlier.usual_ns
 
 
 def _stall(moments: Moments, kind: str, members: list[_Found], every: float, number: int) -> Stall:

@@ -57,9 +57,13 @@ def departures(values: Sequence[float], least: float) -> list[Departure]:
 
 
 def middle(values: Sequence[float]) -> tuple[float, float]:
-    """Median, and standard deviation as the median absolute deviation gives it."""
-    usual = median(values)
-    return usual, _NORMAL * median([abs(value - usual) for value in values])
+    """Median, and standard deviation as the median absolute deviation gives it, or the distance to
+    the upper quartile where that is larger: of two kinds of batches none is an outlier."""
+    ordered = sorted(values)
+    count = len(ordered)
+    usual = (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
+    above = ordered[3 * (count - 1) // 4] - usual
+    return usual, _NORMAL * max(above, median([abs(value - usual) for value in ordered]))
 
 
 def rounds(values: Sequence[float], length: int) -> list[float]:

@@ -54,10 +54,12 @@ def rhythm(positions: Sequence[float], tolerance: float, grain: float = 0.0) -> 
 
 def _by_chance(places: Sequence[float], gaps: Sequence[float], every: float, grain: float) -> float:
     """How many chains as long and as even would be expected of positions spread by chance: any
-    pair may begin one, and every further member must fall into one of two narrow places."""
-    off = max(abs(gap - round(gap / every) * every) for gap in gaps)
+    pair may begin one, and every further member must fall into a narrow place (one of two, where
+    members were passed over)."""
+    steps = [round(gap / every) for gap in gaps]
+    off = max(abs(gap - step * every) for gap, step in zip(gaps, steps, strict=True))
     density = len(places) / (places[-1] - places[0] + grain)
-    hit = min(1.0, 2 * density * (2 * off + grain))
+    hit = min(1.0, max(steps) * density * (2 * off + grain))
     return float(len(places) ** 2 * hit ** (len(gaps) - 1))
 
 
