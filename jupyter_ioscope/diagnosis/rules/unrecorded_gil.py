@@ -42,6 +42,7 @@ def judge(facts: Facts) -> Finding | None:
         advice="Move the Python work into processes, each with a GIL of its own: a DataLoader with "
         f"num_workers={max(2, int(cell.cores))}, or a ProcessPoolExecutor. Threads help only where "
         "they wait for a disk or a network, or run in numpy, torch and the like.",
+        refines=("no_workers_cpu_bound", "decode_cpu"),
     )
 
 
