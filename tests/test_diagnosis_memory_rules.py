@@ -123,7 +123,7 @@ def test_batches_that_fill_the_memory_while_they_wait_are_found() -> None:
     row = found(large(step_ms=60), "prefetch_memory")
     assert row is not None
     assert row.harm == "memory"
-    assert "prefetch_factor (now 2)" in row.advice
+    assert "prefetch_factor=1 (now 2)" in row.advice
 
 
 @pytest.mark.parametrize("profile", [large(step_ms=60, batch_mb=20), large(step_ms=0.1)],
@@ -226,3 +226,16 @@ def test_harm_comes_before_time_and_the_worst_harm_first() -> None:
         plain("noise", 0.01),
     ]
     assert [row.cause for row in ranked(rows)] == ["run", "data", "memory", "time"]
+
+
+def test_queues_deeper_than_anybody_needs_are_found_on_a_large_machine() -> None:
+    deep = builders.profile(
+        2, fetch_ms=8, step_ms=30, prefetch=30, batch_bytes=16 * MB, tensors=1, batches=120
+    )
+    row = found(deep, "prefetch_memory")
+    assert row is not None
+    assert "prefetch_factor=2 (now 30)" in row.advice
+    needed = builders.profile(
+        2, fetch_ms=40, fetch_cv=1.5, step_ms=16, prefetch=30, batch_bytes=16 * MB, batches=120
+    )
+    assert found(needed, "prefetch_memory") is None, "slow samples are bridged by it"

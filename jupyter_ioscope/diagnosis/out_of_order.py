@@ -98,13 +98,18 @@ def effect_of_even_shares(replay: Replay, workers: int) -> Effect:
 
 def effect_of_prefetch(replay: Replay, times: int) -> float:
     """Part of the loop that `times` as many batches prefetched, still in order, would free."""
-    more = replace(replay, credits=times * replay.credits)
-    ends = [
-        [in_order(turns, some.credits, Without())[-1] for turns in some.epochs if turns]
-        for some in (replay, more)
-    ]
-    before, after = sum(ends[0]), sum(ends[1])
-    return max(0.0, 1.0 - after / before) if before > 0 else 0.0
+    return max(0.0, -effect_of_credits(replay, times * replay.credits))
+
+
+def effect_of_credits(replay: Replay, credits: int) -> float:
+    """How much longer the loop takes with so many batches under way, as a part of its length;
+    below 0 where it takes less."""
+    other = replace(replay, credits=credits)
+    before, after = (
+        sum(in_order(turns, some.credits, Without())[-1] for turns in some.epochs if turns)
+        for some in (replay, other)
+    )
+    return after / before - 1.0 if before > 0 else 0.0
 
 
 def _any_order(turns: Sequence[Turn], credits: int, by_worker: bool) -> list[float]:
