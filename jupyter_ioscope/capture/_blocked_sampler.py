@@ -80,10 +80,12 @@ class BlockedSampler:
         """Begin; harmless when repeated.
 
         Raises:
-            OSError: the file cannot be made, or `/proc` is not there.
+            OSError: the file cannot be made, `/proc` is not there, or Python has no GIL.
         """
         if self._thread is not None:
             return
+        if not getattr(sys, "_is_gil_enabled", lambda: True)():
+            raise OSError("this Python runs without the GIL, which keeps stack and state together")
         read = Reader()
         self._calls = LockCalls(platform.machine())
         main = OwnThread(self._main_tid, read, self._calls)
@@ -118,6 +120,12 @@ class BlockedSampler:
         self._gate.release()
         thread.join(2.0)
 
+    def forget(self) -> None:
+        """In a forked child: close what was inherited. The parent's thread is not here."""
+        if os.getpid() != self._pid and self._thread is not None:
+            self._thread = None
+            self._close()
+
     # -- in the sampler's thread -------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -129,11 +137,14 @@ class BlockedSampler:
         finally:
             with contextlib.suppress(Exception):
                 self._flush()
-            for thread in [self._main, *self._known.values()]:
-                if thread is not None:
-                    thread.close()
-            with contextlib.suppress(OSError):
-                os.close(self._file)
+            self._close()
+
+    def _close(self) -> None:
+        for thread in [self._main, *self._known.values()]:
+            if thread is not None:
+                thread.close()
+        with contextlib.suppress(OSError):
+            os.close(self._file)
 
     def _loop(self) -> None:
         beat_ns = flushed_ns = time.monotonic_ns()

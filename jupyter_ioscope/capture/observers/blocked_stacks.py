@@ -16,14 +16,21 @@ class BlockedStacksObserver:
 
     name = "stacks by state"
 
+    def __init__(self) -> None:
+        self._own: BlockedSampler | None = None  # of this process; a forked worker inherits it
+
     def start(self, watched: Watched) -> Callable[[dict[int, int]], Observed]:
         if not watched.stacks:
             return lambda _: Observed()
         sampler = BlockedSampler(blocked_file(watched.folder), watched.consumer_tid)
         sampler.start()
+        self._own = sampler
         return lambda workers: _end(sampler, watched, workers)
 
     def start_in_worker(self, settings: InWorker, stack: contextlib.ExitStack) -> None:
+        own, self._own = self._own, None
+        if own is not None:
+            own.forget()
         if settings.stacks:
             sampler = BlockedSampler(blocked_file(settings.folder), threading.get_native_id())
             sampler.start()
