@@ -135,10 +135,11 @@ class HfFacts:
             raise NotMeasuredError("where the time of a fetch goes", "no stack sample fell into it")
         return joined(sum(count for row, count in self.fetch_stacks if of(row)), total, usual)
 
-    def gain(self, part: Part) -> Gain:
-        """What the loop would gain without this part of the CPU of its fetches."""
-        part = Part(min(0.95, part.fraction), part.error, part.samples)
-        return self.facts.gain(Without(cpu=part.fraction), Without(cpu=part.error))
+    def gain(self, part: Part, step: float = 0.0) -> Gain:
+        """What the loop would gain without this part of the CPU of its fetches, and a part of the
+        consumer's steps."""
+        without = Without(cpu=min(0.95, part.fraction), step=step)
+        return self.facts.gain(without, Without(cpu=part.error))
 
     @property
     def cpu_per_sample_ns(self) -> float:

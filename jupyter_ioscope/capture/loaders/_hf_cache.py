@@ -6,6 +6,7 @@ import contextlib
 import glob
 import os
 import re
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,12 @@ _FINGERPRINT = re.compile(rb'"fingerprint": ?"[^"]*"')
 _HEADER_BYTES = 4096
 _MOST_FILES = 64
 _HISTORY = 256
+_MOST_RANDOM = 4096
+_SEEDED = ("shuffle", "train_test_split")
+_RECENT_S = 30 * 86_400
+
+# What a user sets: another value is another transform.
+_VALUES = (str, bytes, int, float, bool, type(None), type(os))
 
 DISABLED = f"{MISS_BY_CHOICE}caching is disabled"
 NOT_ASKED = f"{MISS_BY_CHOICE}load_from_cache_file=False was given"
@@ -48,7 +55,13 @@ class _Last:
 
 
 _last_runs: dict[tuple[str, str], _Last] = {}  # outlives a profile: the cell is run again
-_random: dict[str, str] = {}  # fingerprint that was drawn by lot -> function
+_random: dict[str, str] = {}  # fingerprint that is another each time -> why
+
+
+def passed_on(before: str, after: str) -> None:
+    """Whatever is made of a dataset whose fingerprint is another each time has such a one too."""
+    if before in _random and len(_random) < _MOST_RANDOM:
+        _random[after] = _random[before]
 
 
 def judge(run: Run, kind: str, library: Any) -> tuple[bool, str]:
@@ -56,6 +69,8 @@ def judge(run: Run, kind: str, library: Any) -> tuple[bool, str]:
 
     Looks where the library will look, before it does: names of files only.
     """
+    if kind in _SEEDED and not run.options.get("seeded"):
+        _random[run.after] = f"{kind} without a seed, which has another order each time"
     cached, why = _judge(run, library)
     key = (kind, _identity(run.function))
     last = _last_runs.get(key)
@@ -78,7 +93,7 @@ def _judge(run: Run, library: Any) -> tuple[bool, str]:
     if run.path and (enabled if asked is None else asked) and _complete(run.path):
         return True, ""
     if run.random and enabled:
-        _random[run.after] = name_of(run.function)
+        _random[run.after] = f"{name_of(run.function)}, which cannot be hashed"
         return False, _unhashable(run)
     if not enabled:
         return False, DISABLED
@@ -87,8 +102,7 @@ def _judge(run: Run, library: Any) -> tuple[bool, str]:
     if not run.path:
         return False, KEPT_IN_MEMORY if run.options.get("keep_in_memory") else IN_MEMORY
     if run.before in _random:
-        _random[run.after] = _random[run.before]
-        return False, f"its input comes from {_random[run.before]}, which cannot be hashed"
+        return False, f"its input comes from {_random[run.before]}"
     return False, FIRST_RUN
 
 
@@ -180,17 +194,23 @@ def written_before(run: Run) -> str:
     held = [
         f"{name.lstrip('.')} ({kind_of(part)})"
         for name, part in parts_of(run.function)
-        if not callable(part) and not isinstance(part, (str, int, float, bool, type(os)))
+        if not callable(part) and (not isinstance(part, _VALUES) or _is_time(part))
     ]
     if not held or not run.path or not os.path.exists(run.path):
         return ""
     same = _equal_files(run.path)
     if not same:
         return ""
+    results = "an earlier result" if same == 1 else f"{same} earlier results"
     return (
-        f"{same} earlier results of the same size and columns lie beside it under other "
-        f"fingerprints: {held[0]} has another hash each time"
+        f"beside it, with the same size and columns, {results} under another fingerprint: "
+        f"{held[0]} has another hash each time"
     )
+
+
+def _is_time(value: Any) -> bool:
+    """Whether a number is a time of these days, in seconds."""
+    return isinstance(value, (int, float)) and abs(value - time.time()) < _RECENT_S
 
 
 def _equal_files(path: str) -> int:

@@ -156,6 +156,7 @@ class TransformLog:
             call = self._begins(sys._getframe(1), transform, transform_args)
             self._here.random = False
             after = original(fingerprint, transform, transform_args)
+            _hf_cache.passed_on(fingerprint, after)
             if call is not None:
                 ending = self._begun(call, after)
             if ending is not None:
@@ -272,6 +273,9 @@ def _read(call: _Call, frame: FrameType, arguments: Any) -> None:
     # Only these: among the variables of `map` is the dictionary that ends this record.
     options = {name: known[name] for name in _OPTIONS if name in known}
     function = options.pop("function", None)
+    named = own.get("kwargs", {})
+    seeds = (named.get("seed"), named.get("generator"), *own.get("args", ())[:1])
+    options["seeded"] = any(seed is not None for seed in seeds)
     call.run = _hf_cache.Run(dataset, function, dict(given), options, str(dataset._fingerprint))
     call.function = name_of(function) if function is not None else ""
     call.rows = int(dataset.num_rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.hf_facts import GENERAL, Frames, HfFacts, Part, called, hf_facts
+from jupyter_ioscope.diagnosis.hot import users
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.model.diagnosis import Finding
@@ -30,6 +31,8 @@ def judge(facts: Facts) -> Finding | None:
     way = _way(known)
     saved, usual = _SAVED[way], _USUAL[way]
     inside = 1 - _words.collate_fraction(facts)
+    if known.format == "custom":  # a transform of the user's takes an unknown part
+        inside *= 0.2
     found = known.seen(_finds, inside * usual[0])
     made = known.seen(_makes, inside * usual[2])
     rest = known.seen(_other, inside * usual[1])
@@ -66,13 +69,14 @@ def _finds(frames: Frames) -> bool:
 
 
 def _makes(frames: Frames) -> bool:
-    return called(frames, _FORMATTING, "format_table")
+    own = any(users(frame) for frame in frames[1:])  # a transform of the user's
+    return called(frames, _FORMATTING, "format_table") and not own
 
 
 def _other(frames: Frames) -> bool:
     return (
         called(frames, "datasets/arrow_dataset.py", "_getitem")
-        and not _makes(frames)
+        and not called(frames, _FORMATTING, "format_table")
         and not _finds(frames)
     )
 

@@ -11,16 +11,20 @@ from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.model.observed import MISS_BY_CHOICE, Transform
 from jupyter_ioscope.units import percent
 
+# Below this part, what takes long is the function itself, row by row or not.
+_LEAST_PART = 0.25
+
 
 def judge(facts: Facts) -> Finding | None:
     """Row-wise transforms, for what of them is the library's own work on each row."""
     known = HfFacts(facts)
-    rows = [row for row in known.runs("map", "filter") if row_by_row(row)]
-    if not rows:
-        return None
-    parts = [known.machinery(row) for row in rows]
+    both = [(row, known.machinery(row)) for row in known.runs("map", "filter") if row_by_row(row)]
+    both = [(row, part) for row, part in both if part.fraction >= _LEAST_PART]
+    rows, parts = [row for row, _ in both], [part for _, part in both]
     costs = [part.fraction * _hf.took_ns(row) for part, row in zip(parts, rows, strict=True)]
     errors = [part.error * _hf.took_ns(row) for part, row in zip(parts, rows, strict=True)]
+    if sum(costs) < _hf.LEAST_NS:
+        return None
     at = max(range(len(rows)), key=lambda index: costs[index])
     row, part = rows[at], parts[at]
     return _hf.of_cell(
