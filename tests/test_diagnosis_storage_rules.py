@@ -1,0 +1,158 @@
+"""Rules about how fetches read: they name their cause, and keep quiet on look-alikes."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import pytest
+
+from jupyter_ioscope.diagnosis.diagnose import diagnose
+from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.model.readings import Frame, Series
+from tests import builders
+from tests import work_values as values
+
+ROWS = {"batch_bytes": 8 * 1_000, "fetch_ms": 16.0, "step_ms": 0.5}
+FILES = ((values.OPEN_LINE, 30), (values.READ_LINE, 20), (values.USER, 5))
+
+
+def first(made: Profile) -> Finding:
+    return diagnose(made).findings[0]
+
+
+def causes(made: Profile) -> set[str]:
+    return {row.cause for row in diagnose(made).findings}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("opening", [values.H5_OPEN, values.ZIP_OPEN])
+def test_a_container_opened_for_every_item(opening: tuple[Frame, ...], workers: int) -> None:
+    made = values.profile((opening, 40), (values.H5_READ, 20), workers=workers, **ROWS)
+    found = first(made)
+    assert found.cause == "reopen_per_item"
+    assert "once in each worker" in found.advice
+
+
+def test_a_file_that_python_opens_again_and_again() -> None:
+    made = values.opened(values.profile(*FILES, **ROWS), files=1, opens=800, size=10**8)
+    found = first(made)
+    assert found.cause == "reopen_per_item"
+    assert any("800 times" in line for line in found.evidence)
+
+
+def test_a_container_opened_once_is_no_trouble() -> None:
+    made = values.profile((values.H5_READ, 40), **{**ROWS, "fetch_ms": 1.0, "step_ms": 8.0})
+    assert causes(made) == {"not_loader_bound"}
+
+
+def test_opening_in_the_first_fetch_of_a_worker_is_start_up() -> None:
+    made = values.profile((values.H5_OPEN, 10), (values.USER, 30), **ROWS)
+    slow = made.fetches[0].start_ns - 600_000_000
+    rows = (made.fetches[0]._replace(start_ns=slow), *made.fetches[1:])
+    assert "reopen_per_item" not in causes(builders.without(made, fetches=rows))
+
+
+def test_every_item_a_small_file() -> None:
+    made = values.opened(values.profile(*FILES, **ROWS), files=800)
+    found = first(made)
+    assert found.cause == "many_small_files"
+    assert "800 different ones" in found.evidence[0]
+
+
+def test_waits_and_work_of_small_files_are_one_cause() -> None:
+    waits = {"states": {"cpu": 0.4, "disk": 0.6}, "batch_bytes": 8 * 4096, "step_ms": 0.5}
+    made = values.opened(values.profile(*FILES, **waits), files=800)
+    found = first(made)
+    assert (found.cause, found.resource) == ("many_small_files", "disk")
+    assert found.share > 0.75
+    assert "no_workers_latency_bound" not in causes(made)
+
+
+def test_large_files_are_not_small() -> None:
+    made = values.opened(values.profile(*FILES, **ROWS), files=800, size=3_000_000)
+    assert "many_small_files" not in causes(made)
+
+
+def test_small_files_of_little_cost_are_no_trouble() -> None:
+    made = values.profile((values.OPEN_LINE, 2), (values.USER, 98), **ROWS)
+    assert "many_small_files" not in causes(values.opened(made, files=800))
+
+
+@pytest.mark.parametrize("row", [values.NPZ, values.SEEK, values.H5_READ, values.READ_LINE])
+def test_far_more_is_read_than_used(row: tuple[Frame, ...]) -> None:
+    made = values.profile((row, 40), (values.USER, 5), read_bytes=5_000_000, **ROWS)
+    found = first(made)
+    assert found.cause == "read_amplification"
+    assert "5,000 times" in " ".join(found.evidence) or "5.00 MB" in " ".join(found.evidence)
+
+
+def test_unpacking_that_no_counter_shows_is_told_by_its_time() -> None:
+    slow = values.profile((values.SEEK, 40), **{**ROWS, "fetch_ms": 160.0})
+    quick = values.profile((values.SEEK, 40), **{**ROWS, "fetch_ms": 2.0})
+    assert first(slow).cause == "read_amplification"
+    assert "read_amplification" not in causes(quick)
+
+
+def test_reading_about_what_is_used_is_no_trouble() -> None:
+    photos = {"batch_bytes": 8 * 150_000, "fetch_ms": 16.0, "step_ms": 0.5}
+    made = values.profile((values.JPEG, 40), (values.READ_LINE, 5), read_bytes=180_000, **photos)
+    assert "read_amplification" not in causes(made)
+
+
+def test_a_packed_picture_is_decoding_however_large_its_file() -> None:
+    photos = {"batch_bytes": 8 * 150_000, "fetch_ms": 16.0, "step_ms": 0.5}
+    made = values.profile((values.JPEG, 95), (values.READ_LINE, 3), read_bytes=5_000_000, **photos)
+    assert "read_amplification" not in causes(made)
+
+
+def test_many_tiny_reads() -> None:
+    items = {"batch_bytes": 8 * 8_192, "fetch_ms": 8.0, "step_ms": 0.5}
+    made = values.profile((values.READ_LINE, 40), read_bytes=8_192, read_calls=128, **items)
+    assert first(made).cause == "tiny_reads"
+    few = values.profile((values.READ_LINE, 40), read_bytes=8_192, read_calls=2, **items)
+    assert "tiny_reads" not in causes(few)
+
+
+WAITING = {"states": {"cpu": 0.2, "disk": 0.8}, "step_ms": 0.5}
+
+
+def test_waits_for_files_of_a_network_file_system_are_network() -> None:
+    made = values.profile((values.READ_LINE, 40), workers=2, **WAITING)
+    near = values.opened(made, files=4, size=10**9)
+    far = values.opened(made, files=4, size=10**9, kind="nfs4")
+    assert first(near).cause == "disk_latency"
+    assert (first(far).cause, first(far).resource) == ("network_latency", "network")
+
+
+def with_disks(made: Profile, machine: float, tree: float, busy: float) -> Profile:
+    """`made` with the counters of all disks and of the loop's own tree, in bytes a second."""
+    times = (made.start_ns, made.end_ns)
+    length_s = made.wall_s
+    totals = {
+        "machine_disk_read_bytes": machine * length_s,
+        "machine_disk_write_bytes": 0.0,
+        "tree_read_bytes": tree * length_s,
+        "tree_write_bytes": 0.0,
+        "machine_disk_busy_ns": busy * made.wall_ns,
+    }
+    series = {
+        name: Series(name, "bytes", "cumulative", "machine", times, (0.0, total))
+        for name, total in totals.items()
+    }
+    return builders.without(made, series=MappingProxyType({**made.series, **series}))
+
+
+def test_a_disk_that_others_keep_busy() -> None:
+    made = values.profile((values.READ_LINE, 40), workers=2, **WAITING)
+    assert first(with_disks(made, 200e6, 10e6, 0.95)).cause == "noisy_neighbour"
+
+
+@pytest.mark.parametrize(
+    ("machine", "tree", "busy"),
+    [(200e6, 195e6, 0.95), (200e6, 10e6, 0.1), (1e6, 0.01e6, 0.9)],
+    ids=["own traffic", "a disk with room", "hardly any traffic"],
+)
+def test_others_that_take_nothing_are_not_blamed(machine: float, tree: float, busy: float) -> None:
+    made = values.profile((values.READ_LINE, 40), workers=2, **WAITING)
+    assert "noisy_neighbour" not in causes(with_disks(made, machine, tree, busy))
