@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
@@ -11,8 +13,8 @@ from jupyter_ioscope.model.profile import Profile
 from tests import builders
 from tests import work_values as values
 
-SMALL = {"batch_bytes": 8 * 2_000, "fetch_ms": 16.0, "step_ms": 0.5}
-PHOTO = {"batch_bytes": 8 * 150_528, "fetch_ms": 160.0, "step_ms": 0.5}
+SMALL: dict[str, Any] = {"batch_bytes": 8 * 2_000, "fetch_ms": 16.0, "step_ms": 0.5}
+PHOTO: dict[str, Any] = {"batch_bytes": 8 * 150_528, "fetch_ms": 160.0, "step_ms": 0.5}
 
 
 def first(made: Profile) -> Finding:
@@ -59,11 +61,21 @@ def test_rows_of_a_data_frame() -> None:
 
 
 def test_many_rows_of_a_data_frame_at_once_are_no_trouble() -> None:
-    quick = {"batch_size": 2048, "fetch_ms": 4.0, "batch_bytes": 2048 * 64, "step_ms": 3.0}
+    quick: dict[str, Any] = {
+        "batch_size": 2048,
+        "fetch_ms": 4.0,
+        "batch_bytes": 2048 * 64,
+        "step_ms": 3.0,
+    }
     assert "pandas_row_access" not in causes(values.profile((values.PANDAS, 40), **quick))
 
 
-TINY = {"batch_size": 1024, "batch_bytes": 1024 * 40, "fetch_ms": 12.0, "step_ms": 0.5}
+TINY: dict[str, Any] = {
+    "batch_size": 1024,
+    "batch_bytes": 1024 * 40,
+    "fetch_ms": 12.0,
+    "step_ms": 0.5,
+}
 
 
 def test_tiny_items_got_one_by_one() -> None:
@@ -74,7 +86,7 @@ def test_tiny_items_got_one_by_one() -> None:
 
 
 def test_tiny_items_got_at_once_are_no_trouble() -> None:
-    quick = {**TINY, "fetch_ms": 0.2, "step_ms": 1.0}
+    quick: dict[str, Any] = {**TINY, "fetch_ms": 0.2, "step_ms": 1.0}
     assert "per_sample_fetch" not in causes(values.profile((values.USER, 10), **quick))
 
 
@@ -95,7 +107,7 @@ def test_the_collector_runs_for_tiny_items_unless_it_is_most_of_the_fetching(pau
     assert ("gc_pauses" in found) == (pause_ms == 9)
 
 
-JOINING = {"collate_fraction": 0.8, "fetch_ms": 20.0, "step_ms": 0.5}
+JOINING: dict[str, Any] = {"collate_fraction": 0.8, "fetch_ms": 20.0, "step_ms": 0.5}
 
 
 def test_joining_through_lists_is_slow() -> None:
@@ -115,7 +127,7 @@ def test_joining_at_the_speed_of_memory_is_not_slow() -> None:
     assert "slow_collate" not in causes(made)
 
 
-def photos(width: int, height: int, *rows: values.Row, **settings: object) -> Profile:
+def photos(width: int, height: int, *rows: values.Row, **settings: Any) -> Profile:
     made = values.profile(
         *(rows or ((values.JPEG, 40), (values.RESIZE, 10))), **{**PHOTO, **settings}
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from jupyter_ioscope.model.readings import Frame, Series
 from tests import builders
 from tests import work_values as values
 
-ROWS = {"batch_bytes": 8 * 1_000, "fetch_ms": 16.0, "step_ms": 0.5}
+ROWS: dict[str, Any] = {"batch_bytes": 8 * 1_000, "fetch_ms": 16.0, "step_ms": 0.5}
 FILES = ((values.OPEN_LINE, 30), (values.READ_LINE, 20), (values.USER, 5))
 
 
@@ -61,7 +62,11 @@ def test_every_item_a_small_file() -> None:
 
 
 def test_waits_and_work_of_small_files_are_one_cause() -> None:
-    waits = {"states": {"cpu": 0.4, "disk": 0.6}, "batch_bytes": 8 * 4096, "step_ms": 0.5}
+    waits: dict[str, Any] = {
+        "states": {"cpu": 0.4, "disk": 0.6},
+        "batch_bytes": 8 * 4096,
+        "step_ms": 0.5,
+    }
     made = values.opened(values.profile(*FILES, **waits), files=800)
     found = first(made)
     assert (found.cause, found.resource) == ("many_small_files", "disk")
@@ -95,26 +100,26 @@ def test_unpacking_that_no_counter_shows_is_told_by_its_time() -> None:
 
 
 def test_reading_about_what_is_used_is_no_trouble() -> None:
-    photos = {"batch_bytes": 8 * 150_000, "fetch_ms": 16.0, "step_ms": 0.5}
+    photos: dict[str, Any] = {"batch_bytes": 8 * 150_000, "fetch_ms": 16.0, "step_ms": 0.5}
     made = values.profile((values.JPEG, 40), (values.READ_LINE, 5), read_bytes=180_000, **photos)
     assert "read_amplification" not in causes(made)
 
 
 def test_a_packed_picture_is_decoding_however_large_its_file() -> None:
-    photos = {"batch_bytes": 8 * 150_000, "fetch_ms": 16.0, "step_ms": 0.5}
+    photos: dict[str, Any] = {"batch_bytes": 8 * 150_000, "fetch_ms": 16.0, "step_ms": 0.5}
     made = values.profile((values.JPEG, 95), (values.READ_LINE, 3), read_bytes=5_000_000, **photos)
     assert "read_amplification" not in causes(made)
 
 
 def test_many_tiny_reads() -> None:
-    items = {"batch_bytes": 8 * 8_192, "fetch_ms": 8.0, "step_ms": 0.5}
+    items: dict[str, Any] = {"batch_bytes": 8 * 8_192, "fetch_ms": 8.0, "step_ms": 0.5}
     made = values.profile((values.READ_LINE, 40), read_bytes=8_192, read_calls=128, **items)
     assert first(made).cause == "tiny_reads"
     few = values.profile((values.READ_LINE, 40), read_bytes=8_192, read_calls=2, **items)
     assert "tiny_reads" not in causes(few)
 
 
-WAITING = {"states": {"cpu": 0.2, "disk": 0.8}, "step_ms": 0.5}
+WAITING: dict[str, Any] = {"states": {"cpu": 0.2, "disk": 0.8}, "step_ms": 0.5}
 
 
 def test_waits_for_files_of_a_network_file_system_are_network() -> None:
