@@ -17,6 +17,24 @@ BEFORE = ("start_up", "memory")
 # The cause that is not the user's.
 OTHERS = "cores_taken"
 
+# Causes that every loop has some of: work that has to be done somewhere, and waits for it. They are
+# worth a word from this many seconds on, in a profile as long as it was; a fault that can be named
+# (the same files opened again, say) from some hundredths on, because a real run repeats it.
+_LEAST_S = {
+    "decode_cpu": 0.3,
+    "no_workers_cpu_bound": 0.3,
+    "no_workers_latency_bound": 0.3,
+    "blocked_unseen": 0.3,
+    OTHERS: 0.3,
+    "first_batch_setup": 0.2,
+    "workers_overhead": 0.1,
+}
+_FAULT_S = 0.03
+# ... and, at the lower end of their interval, from this part of the loop on.
+_GENERAL_LOW = 0.1
+# What other programs took is no finding of its own, where nothing else was found, below this part.
+_OTHERS_ALONE = 0.5
+
 # Standing in line. What is waited for is counted twice: as the line and as the work at its head.
 # A line half as long as the work is the cause that a user can do something about: without it the
 # work would not be waited for.
@@ -49,7 +67,8 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     names at least half of it. A line (GIL, lock, run queue) at least half as long as
     the first cause comes before it.
 
-    Noise: a share below 5 % of the loop, or an interval that reaches 0.
+    Noise: a share below 5 % of the loop, an interval that reaches 0, a few hundredths of a second;
+    of causes that every loop has some of, tenths of a second.
 
     A cause that does harm beside taking time (see `HARMS`) comes before all others, whatever its
     share: a run that hangs, wrong samples, memory that runs out. Rules set it for great harm only.
@@ -57,7 +76,7 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     rows = list(findings)
     harmful = [row for row in rows if row.harm]
     harmful.sort(key=lambda row: (HARMS.index(row.harm), -row.cost_s, row.cause))
-    kept = [row for row in rows if row.share >= NOISE_SHARE and 2 * row.share > row.high]
+    kept = [row for row in rows if not _noise(row)]
     kept = [row for row in kept if not row.harm and not _said_better(row, kept)]
     kept.sort(key=lambda row: (-row.cost_s, -row.share, row.cause))
     if len(kept) > 1 and kept[0].cause == OTHERS and not _far_ahead(kept[0], kept[1]):
@@ -68,7 +87,17 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if line is not None and line.share >= _LINE_AS_LONG * kept[0].share:
             kept.remove(line)
             kept.insert(0, line)
+    if len(kept) == 1 and kept[0].cause == OTHERS and kept[0].share < _OTHERS_ALONE:
+        kept = []
     return (*harmful, *_faults_before_step(_parts_before_step(kept)))
+
+
+def _noise(row: Finding) -> bool:
+    if row.share < NOISE_SHARE or 2 * row.share <= row.high:
+        return True
+    if row.cause in _LEAST_S and row.cause != OTHERS and row.low < _GENERAL_LOW:
+        return True
+    return row.cause != STEP and row.cost_s < _LEAST_S.get(row.cause, _FAULT_S)
 
 
 def _faults_before_step(kept: list[Finding]) -> list[Finding]:
