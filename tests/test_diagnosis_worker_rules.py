@@ -245,7 +245,14 @@ def test_workers_for_data_that_is_there_already_cost_more_than_they_bring() -> N
 
 
 def test_hand_over_that_waits_for_other_programs_is_not_the_loaders_own() -> None:
-    settings = {"fetch_ms": 2.0, "step_ms": 0.5, "main_ms": 0.3, "delay_ms": 9.0, "tensors": 1}
+    settings = {
+        "fetch_ms": 2.0,
+        "step_ms": 0.5,
+        "main_ms": 0.3,
+        "delay_ms": 9.0,
+        "tensors": 1,
+        "batches": 600,
+    }
     quiet = builders.profile(2, cpus=2, **settings)  # type: ignore[arg-type]
     busy = builders.profile(2, cpus=2, others_cores=1.8, **settings)  # type: ignore[arg-type]
     shares = [
