@@ -1,0 +1,383 @@
+"""Causes in Hugging Face datasets, and the healthy loaders in which each stays silent."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from jupyter_ioscope.diagnosis.diagnose import diagnose
+from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.observed import DONE_BEFORE, FIRST_RUN, MISS_BY_CHOICE, Transform
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.model.readings import Frame, Stack, Stacks
+from jupyter_ioscope.model.records import Epoch
+from tests.builders import profile, without
+from tests.simulator import PID, START_NS
+
+SITE = "/venv/lib/python3.11/site-packages"
+ARROW, FORMATTING = f"{SITE}/datasets/arrow_dataset.py", f"{SITE}/datasets/formatting/formatting.py"
+CELL = Frame("<module>", "In [7]", 2, 7)
+FETCH = Frame("fetch", f"{SITE}/torch/utils/data/_utils/fetch.py", 54)
+ITER = Frame("Dataset.iter", ARROW, 2810)
+GETITEM = Frame("Dataset._getitem", ARROW, 3143)
+FORMAT = Frame("format_table", FORMATTING, 674)
+GATHER = (
+    ITER,
+    GETITEM,
+    Frame("query_table", FORMATTING, 633),
+    Frame("_query_table_with_indices_mapping", FORMATTING, 66),
+)
+OBJECTS = (ITER, FORMAT, Frame("PythonArrowExtractor.extract_batch", FORMATTING, 150))
+ARRAYS = (ITER, FORMAT, Frame("NumpyArrowExtractor._arrow_array_to_numpy", FORMATTING, 216))
+COLUMN = (
+    FETCH,
+    Frame("__getitem__", "In [4]", 3, 4),
+    Frame("Column.__getitem__", ARROW, 687),
+    Frame("Dataset._fast_select_column", ARROW, 2733),
+)
+DECODE = (
+    FETCH,
+    Frame("Dataset.__getitems__", ARROW, 3165),
+    FORMAT,
+    Frame("Image.decode_example", f"{SITE}/datasets/features/image.py", 196),
+    Frame("ImageFile.load", f"{SITE}/PIL/ImageFile.py", 425),
+)
+RESIZE = (
+    FETCH,
+    Frame("crop", "In [4]", 5, 4),
+    Frame("Image.resize", f"{SITE}/PIL/Image.py", 2300),
+)
+OWN = (FETCH, Frame("augment", "In [4]", 9, 4))
+MAP = (Frame("Dataset.map", ARROW, 3300), Frame("Dataset._map_single", ARROW, 3900))
+MAP_OWN = (*MAP, Frame("tokenize", "In [4]", 9, 4))
+
+MAPPED = {"kind": "Dataset", "indices_mapping": "yes", "format": "python", "wrapped": "no"}
+LISTS = {
+    "kind": "Dataset",
+    "format": "python",
+    "lists": "wave",
+    "values_per_row": "4000",
+    "wrapped": "no",
+    "batched_fetch": "yes",
+}
+NESTED = {
+    "kind": "Dataset",
+    "format": "numpy",
+    "nested_lists": "grid",
+    "inner_lists_per_row": "400",
+    "wrapped": "no",
+    "batched_fetch": "yes",
+}
+PICTURES = {"kind": "Dataset", "format": "python", "decoded": "photo", "wrapped": "no"}
+MEMORY = {
+    "kind": "Dataset",
+    "format": "numpy",
+    "in_memory": "yes",
+    "data_bytes": "800000000",
+    "rows": "1000",
+    "wrapped": "no",
+}
+
+
+def of_dataset(
+    value: Profile,
+    facts: dict[str, str],
+    *seen: tuple[tuple[Frame, ...], int],
+    library: str = "datasets",
+    batch_size: int | None = 8,
+    stream: bool = False,
+) -> Profile:
+    """`value` with the main loader's dataset told by `facts`, and stacks of the threads that fetch
+    as given: (frames, samples)."""
+    info = dataclasses.replace(
+        value.loaders[0],
+        library=library,
+        batch_size=batch_size,
+        dataset_kind="iterable" if stream else "map",
+        facts=tuple(facts.items()),
+    )
+    return without(value, loaders=(info,), stacks=stacks(value, *seen))
+
+
+def stacks(value: Profile, *seen: tuple[tuple[Frame, ...], int]) -> Stacks:
+    frames: dict[Frame, int] = {}
+    workers = value.loaders[0].num_workers
+    rows = []
+    for row, count in seen:
+        indices = tuple(frames.setdefault(frame, len(frames)) for frame in (CELL, *row))
+        role, pid = ("worker", value.workers[0].pid) if workers else ("consumer", PID)
+        if "_map_single" in str(row) or "load_from_disk" in str(row):
+            role, pid = "consumer", PID
+        worker = 0 if role == "worker" else -1
+        rows.append(Stack(role, worker, pid, "MainThread", indices, count))
+    return Stacks("py-spy", 25.0, True, tuple(frames), tuple(rows))
+
+
+def transform(**changes: object) -> Transform:
+    """A row-wise map of 100,000 rows over two columns that took 3 s before the loop."""
+    row = Transform(
+        library="datasets",
+        kind="map",
+        function="tokenize",
+        rows=100_000,
+        batched=False,
+        batch_size=-1,
+        num_proc=1,
+        start_ns=START_NS + 10_000_000,
+        end_ns=START_NS + 3_010_000_000,
+        cpu_ns=3_000_000_000,
+        cached=False,
+        why_missed=FIRST_RUN,
+        columns=("text", "label"),
+    )
+    return row._replace(**changes)  # type: ignore[arg-type]
+
+
+def after_transform(*seen: tuple[tuple[Frame, ...], int], **changes: object) -> Profile:
+    value = profile(0, fetch_ms=4, cpu_fraction=1.0, before_ms=3_100, batches=50)
+    facts = {"kind": "Dataset", "format": "torch", "wrapped": "no"}
+    return without(of_dataset(value, facts, *seen), transforms=(transform(**changes),))
+
+
+def causes(value: Profile) -> list[str]:
+    return [row.cause for row in diagnose(value).findings]
+
+
+def first(value: Profile) -> Finding:
+    return diagnose(value).findings[0]
+
+
+BUSY = profile(0, fetch_ms=20, cpu_fraction=1.0, step_ms=1)
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+def test_looking_rows_up_through_a_mapping_is_the_cause_where_it_takes_the_time() -> None:
+    found = first(of_dataset(BUSY, MAPPED, (GATHER, 60), (OBJECTS, 40)))
+    assert found.cause == "hf_indices_mapping"
+    assert 0.5 < found.share < 0.9
+    assert "decode_cpu" in found.refines
+
+
+def test_advice_counts_the_passes_over_the_data() -> None:
+    once = first(of_dataset(BUSY, MAPPED, (GATHER, 60), (OBJECTS, 40)))
+    many = profile(0, fetch_ms=20, cpu_fraction=1.0, step_ms=1, epochs=8, batches=20)
+    often = first(of_dataset(many, MAPPED, (GATHER, 60), (OBJECTS, 40)))
+    assert "to_iterable_dataset" in once.advice
+    assert once.advice.startswith("For one or two passes a copy (flatten_indices) costs as much")
+    assert often.advice.startswith("Write the new order out once")
+
+
+def test_a_mapping_is_no_cause_where_the_users_code_takes_the_time() -> None:
+    value = of_dataset(BUSY, MAPPED, (GATHER, 2), (OWN, 98), library="torch")
+    assert "hf_indices_mapping" not in causes(value)
+
+
+def test_without_a_mapping_gathering_rows_is_no_such_cause() -> None:
+    value = of_dataset(BUSY, {**MAPPED, "indices_mapping": "no"}, (GATHER, 60), (OBJECTS, 40))
+    assert "hf_indices_mapping" not in causes(value)
+
+
+def test_columns_asked_for_first_are_found_also_in_workers() -> None:
+    busy = profile(2, fetch_ms=20, cpu_fraction=1.0, step_ms=1)
+    for value in (BUSY, busy):
+        facts = {"kind": "Dataset", "format": "torch", "wrapped": "yes"}
+        found = first(of_dataset(value, facts, (COLUMN, 80), (OWN, 20), library="torch"))
+        assert found.cause == "hf_column_access"
+        assert "select_columns" in found.advice
+
+
+def test_a_column_read_now_and_then_is_no_cause() -> None:
+    facts = {"kind": "Dataset", "format": "torch", "wrapped": "yes"}
+    value = of_dataset(BUSY, facts, (COLUMN, 3), (OWN, 97), library="torch")
+    assert "hf_column_access" not in causes(value)
+
+
+def test_nested_lists_as_arrays_are_the_cause() -> None:
+    found = first(of_dataset(BUSY, NESTED, (ARRAYS, 90), (GATHER, 10)))
+    assert found.cause == "hf_nested_list_features"
+    assert "Array2D" in found.advice
+
+
+@pytest.mark.parametrize("changed", [{"nested_lists": ""}, {"inner_lists_per_row": "2"}])
+def test_flat_or_few_lists_are_not(changed: dict[str, str]) -> None:
+    value = of_dataset(BUSY, {**NESTED, **changed}, (ARRAYS, 90), (GATHER, 10))
+    assert "hf_nested_list_features" not in causes(value)
+
+
+def test_long_lists_without_a_format_are_python_objects() -> None:
+    value = profile(0, fetch_ms=4, cpu_fraction=1.0, step_ms=0.2, batch_bytes=8 * 32_000)
+    collate = (Frame("default_collate", f"{SITE}/torch/utils/data/_utils/collate.py", 9), *OWN[1:])
+    found = first(of_dataset(value, LISTS, (OBJECTS, 30), (collate, 70), library="torch"))
+    assert found.cause == "hf_python_object_rows"
+    assert "with_format" in found.advice
+
+
+@pytest.mark.parametrize("changed", [{"values_per_row": "20"}, {"format": "torch"}])
+def test_short_lists_or_a_format_are_not(changed: dict[str, str]) -> None:
+    value = profile(0, fetch_ms=4, cpu_fraction=1.0, step_ms=0.2, batch_bytes=8 * 32_000)
+    value = of_dataset(value, {**LISTS, **changed}, (OBJECTS, 30), (OWN, 70), library="torch")
+    assert "hf_python_object_rows" not in causes(value)
+
+
+def test_decoding_that_no_batch_holds_is_unused() -> None:
+    value = profile(0, fetch_ms=40, cpu_fraction=1.0, step_ms=1, batch_bytes=8 * 500)
+    found = first(of_dataset(value, PICTURES, (DECODE, 90), (OWN, 10), library="torch"))
+    assert found.cause == "hf_unused_decoded_column"
+    assert found.advice.startswith("If you do not use “photo”")
+
+
+def test_pictures_that_reach_the_batch_or_are_worked_on_are_used() -> None:
+    large = profile(0, fetch_ms=40, cpu_fraction=1.0, step_ms=1, batch_bytes=8 * 150_000)
+    small = profile(0, fetch_ms=40, cpu_fraction=1.0, step_ms=1, batch_bytes=8 * 500)
+    for value, other in ((large, OWN), (small, RESIZE)):
+        value = of_dataset(value, PICTURES, (DECODE, 90), (other, 10), library="torch")
+        assert "hf_unused_decoded_column" not in causes(value)
+
+
+# -- transforms -----------------------------------------------------------------------------------
+
+
+def test_a_row_wise_map_of_cheap_calls_should_be_batched() -> None:
+    found = first(after_transform())
+    assert found.cause == "hf_map_not_batched"
+    assert found.resource == "start_up"
+    assert 0.5 < found.share < 0.9
+
+
+def test_stacks_say_how_much_of_a_map_is_the_library() -> None:
+    much = first(after_transform((MAP, 90), (MAP_OWN, 10)))
+    little = causes(after_transform((MAP, 4), (MAP_OWN, 96)))
+    assert much.share > 0.7
+    assert "hf_map_not_batched" not in little
+
+
+def test_batched_maps_and_heavy_functions_are_fine_the_first_time() -> None:
+    for change in ({"batched": True}, {"rows": 1_000}):
+        found = causes(after_transform(**change))
+        assert not {"hf_map_not_batched", "hf_map_cache_miss", "first_batch_setup"} & set(found)
+
+
+def test_what_comes_from_the_cache_is_no_trouble() -> None:
+    value = after_transform(cached=True, why_missed="", end_ns=START_NS + 20_000_000)
+    assert not {"hf_map_not_batched", "hf_map_cache_miss"} & set(causes(value))
+
+
+def test_an_unhashable_function_is_the_cause_even_if_it_works_row_by_row() -> None:
+    found = first(after_transform(why_missed="Clean.client cannot be hashed: Client"))
+    assert found.cause == "hf_map_cache_miss"
+    assert any("Clean.client cannot be hashed" in line for line in found.evidence)
+    assert "pickled" in found.advice
+
+
+def test_a_result_nobody_keeps_is_a_miss_only_when_done_again() -> None:
+    once = causes(after_transform(batched=True, why_missed=f"{MISS_BY_CHOICE}caching is disabled"))
+    again = f"{MISS_BY_CHOICE}caching is disabled{DONE_BEFORE}"
+    assert "hf_map_cache_miss" not in once
+    assert first(after_transform(batched=True, why_missed=again)).cause == "hf_map_cache_miss"
+
+
+def test_processes_for_little_work_cost_more_than_they_bring() -> None:
+    end_ns = START_NS + 1_510_000_000
+    value = after_transform(num_proc=8, cpu_ns=500_000_000, rows=3_000, end_ns=end_ns)
+    found = next(row for row in diagnose(value).findings if row.cause.startswith("hf_"))
+    assert found.cause == "hf_map_numproc_overhead"
+    assert "batched=True" in found.advice
+
+
+def test_processes_with_much_work_or_long_waits_are_fine() -> None:
+    waits = (*MAP, Frame("ask", "In [4]", 3, 4))
+    busy = after_transform(num_proc=2, cpu_ns=5_500_000_000)
+    waiting = after_transform((OWN, 75), num_proc=4, cpu_ns=500_000_000)
+    known = waiting.stacks
+    assert known is not None
+    frames = (*known.frames, *waits)
+    indices = tuple(range(len(known.frames), len(frames)))
+    row = Stack("other", -1, PID + 50, "MainThread", indices, 260)
+    waiting = without(
+        waiting, stacks=dataclasses.replace(known, frames=frames, stacks=(*known.stacks, row))
+    )
+    for value in (busy, waiting):
+        assert "hf_map_numproc_overhead" not in causes(value)
+
+
+# -- memory and streams ---------------------------------------------------------------------------
+
+
+def loaded(facts: dict[str, str]) -> Profile:
+    value = profile(0, fetch_ms=4, cpu_fraction=1.0, before_ms=3_000, batches=50, step_ms=8)
+    load = (Frame("load_from_disk", f"{SITE}/datasets/load.py", 1745),)
+    return of_dataset(value, facts, (load, 75), (ARRAYS, 10))
+
+
+def test_a_table_copied_into_memory_is_the_cause_of_a_late_start() -> None:
+    found = first(loaded(MEMORY))
+    assert (found.cause, found.resource) == ("dataset_in_memory", "memory")
+    assert not found.harm
+    assert first(loaded({**MEMORY, "data_bytes": str(9 * 10**9)})).harm == "memory"
+
+
+@pytest.mark.parametrize("changed", [{"in_memory": "no"}, {"data_bytes": "2000000"}])
+def test_mapped_or_small_tables_are_not(changed: dict[str, str]) -> None:
+    assert "dataset_in_memory" not in causes(loaded({**MEMORY, **changed}))
+
+
+def filled(size: int, *, left: bool = True, first_ms: float = 2_000) -> Profile:
+    """A stream whose first fetch took `first_ms`, all others 4 ms."""
+    value = profile(0, fetch_ms=4, cpu_fraction=1.0, step_ms=4, batches=100)
+    extra = int(first_ms * 1e6)
+    head = value.batches[0]
+
+    def later(row: object, *names: str) -> object:
+        return row._replace(**{name: getattr(row, name) + extra for name in names})  # type: ignore[attr-defined]
+
+    batches = [later(head, "wait_end_ns", "step_end_ns")]
+    batches += [later(r, "wait_start_ns", "wait_end_ns", "step_end_ns") for r in value.batches[1:]]
+    fetches = [later(value.fetches[0], "end_ns")]
+    fetches += [later(row, "start_ns", "end_ns") for row in value.fetches[1:]]
+    epoch = value.epochs[0]
+    end_ns = None if left else (epoch.end_ns or 0) + extra
+    epochs = (Epoch(epoch.epoch, epoch.loader, epoch.iter_start_ns, epoch.iter_end_ns, end_ns),)
+    value = without(
+        value,
+        batches=tuple(batches),
+        fetches=tuple(fetches),
+        epochs=epochs,
+        end_ns=value.end_ns + extra,
+    )
+    facts = {"kind": "IterableDataset", "shuffle_buffer": str(size), "wrapped": "no"}
+    return of_dataset(value, facts, (OBJECTS, 20), stream=True)
+
+
+def test_a_buffer_that_is_filled_first_is_the_cause() -> None:
+    found = first(filled(5_000))
+    assert (found.cause, found.resource) == ("shuffle_buffer_fill", "start_up")
+    assert found.share > 0.5
+
+
+def test_a_small_buffer_or_a_stream_read_to_its_end_is_not() -> None:
+    for value in (filled(50, first_ms=5), filled(5_000, left=False)):
+        assert "shuffle_buffer_fill" not in causes(value)
+
+
+def few_shards(busy: int, states: dict[str, float]) -> Profile:
+    """4 workers of a stream, of which `busy` made all batches."""
+    value = profile(busy, fetch_ms=60, states=states, step_ms=1, batches=60)
+    facts = {"kind": "IterableDataset", "shards": str(busy), "wrapped": "no"}
+    value = of_dataset(value, facts, library="torch", stream=True)
+    info = dataclasses.replace(value.loaders[0], num_workers=4)
+    return without(value, loaders=(info,))
+
+
+def test_workers_without_a_shard_are_the_cause() -> None:
+    value = few_shards(1, {"cpu": 0.05, "network": 0.95})
+    found = first(value)
+    assert found.cause == "shards_fewer_than_workers"
+    assert 0.5 < found.share < 0.8
+    assert found.title == "3 of the 4 workers get nothing to do"
+
+
+def test_as_many_shards_as_workers_are_not() -> None:
+    assert "shards_fewer_than_workers" not in causes(few_shards(4, {"cpu": 0.05, "network": 0.95}))
