@@ -291,7 +291,7 @@ def test_a_real_loop_that_syncs_and_one_that_logs(tmp_path: Path) -> None:
                 os.fsync(file.fileno())
 
     def report(number: int) -> None:
-        for value in range(150):
+        for value in range(500):
             log.info("step %d, value %f", number, value / 7)
 
     found = []

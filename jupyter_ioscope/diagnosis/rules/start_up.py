@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from jupyter_ioscope.diagnosis import kinds
 from jupyter_ioscope.diagnosis.before import Spent, first_fetch_extra_ns, starting
+from jupyter_ioscope.diagnosis.consumer_waits import consumer_reading
 from jupyter_ioscope.diagnosis.facts import NOISE_SHARE, Facts, Gain
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.rules._spawned import spawned, until_entered_ns
@@ -18,7 +19,7 @@ from jupyter_ioscope.units import percent, seconds
 # part of the loop and this long (forked workers need less; an import or a scan of the data more).
 SINGLE_SHARE = 0.15
 SINGLE_S = 0.5
-SINGLE_ALONE_S = 0.1  # without workers nothing has to be started
+SINGLE_ALONE_S = 0.12  # without workers nothing has to be started
 
 # Causes that a long first fetch would be taken for: its work is counted with that of all fetches.
 _INSIDE_FETCHES = (
@@ -47,14 +48,20 @@ def judge(facts: Facts) -> Finding | None:
             return _restart(facts, times, repeated)
     start = _start(facts, times)
     share = start.whole_ns / facts.loop.wall_ns
-    least_s = SINGLE_ALONE_S if facts.alone else SINGLE_S * _slowed(facts)
-    if share < SINGLE_SHARE or start.whole_ns < least_s * 1e9:
+    least_s = SINGLE_ALONE_S if facts.alone else SINGLE_S
+    if share < SINGLE_SHARE or start.whole_ns < least_s * _slowed(facts) * 1e9:
         return None
     return _set_up(facts, start, Gain.of(min(1.0, share), 0.0))
 
 
 def _slowed(facts: Facts) -> float:
-    """How many times as long a start takes because other programs use the cores."""
+    """How many times as long a start takes because the cores are busy with other things. Of the
+    loop's own thread, the time in line for a core is known; started processes share the cores with
+    other programs."""
+    reading = consumer_reading(facts.profile)
+    if facts.alone and reading is not None:
+        seen_ns = max(1, reading.last_ns - reading.first_ns)
+        return seen_ns / max(0.25 * seen_ns, seen_ns - reading.run_queue_ns)
     try:
         taken = facts.taken_cores
     except NotMeasuredError:
