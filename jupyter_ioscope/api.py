@@ -1,26 +1,19 @@
-"""The public functions: record, look, compare, load. Magic, command line and buttons call these."""
+"""The public functions: record, look, compare, tune, load. Magic, command line and buttons call
+these."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from functools import cached_property
-from types import TracebackType
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from jupyter_ioscope.capture.cells import CellMap
-from jupyter_ioscope.capture.interrupts import held_interrupts
-from jupyter_ioscope.capture.profiler import CaptureOptions, Profiler, recording
-from jupyter_ioscope.diagnosis.diagnose import diagnose
-from jupyter_ioscope.errors import InputError, IoscopeError
+from jupyter_ioscope.capture.profiler import CaptureOptions
+from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model import files
-from jupyter_ioscope.model.comparison import Comparison, Offer
-from jupyter_ioscope.model.diagnosis import Diagnosis, Waits
-from jupyter_ioscope.model.profile import Cell, Cost, Profile
-from jupyter_ioscope.model.readings import Series, Stacks
-from jupyter_ioscope.model.records import Batch
+from jupyter_ioscope.model.comparison import Comparison
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.recording import Recording, not_while_recording
 
 if TYPE_CHECKING:
     import threading
@@ -29,278 +22,7 @@ if TYPE_CHECKING:
     from jupyter_ioscope.model.tuning import Tuning
     from jupyter_ioscope.trials.compare import Progress
 
-_NO_LOADER = (
-    "this recording holds no DataLoader to compare (it was loaded from a file, or the loop used "
-    "another kind of loader): call ioscope.compare(loader, toggles=...) or ioscope.tune(loader)"
-)
-_LONGEST_MESSAGE = 300  # characters of the message of an exception that ended a cell
-
-
-class Recording:
-    """One profile and what is read from it.
-
-    A context manager while it records (`with ioscope.profile() as p:`); after that its
-    properties answer. `loaders` are copies of the DataLoaders that were iterated, for comparisons
-    (empty when the recording was loaded from a file).
-    """
-
-    def __init__(self, options: CaptureOptions | None = None, cells: CellMap | None = None) -> None:
-        self._options = options or CaptureOptions()
-        self._cells = cells
-        self._profiler: Profiler | None = None
-        self._profile: Profile | None = None
-        self.loaders: tuple[Any, ...] = ()
-        self.comparisons: list[Comparison] = []
-        self.tunings: list[Tuning] = []
-        self.variable = ""  # under which name the user finds this, if under any
-
-    @classmethod
-    def of(cls, profile: Profile) -> Recording:
-        """A finished recording around a profile."""
-        made = cls()
-        made._profile = profile
-        return made
-
-    def start(self) -> None:
-        """Begin to record.
-
-        Raises:
-            InputError: this recording was used before, or another one is running here.
-        """
-        if self._profiler is not None or self._profile is not None:
-            raise InputError(
-                "this recording was used before: make a new one with ioscope.profile()"
-            )
-        cells = self._cells if self._cells is not None else _cells_of_shell()
-        profiler = Profiler(self._options, cells)
-        try:
-            with held_interrupts():
-                profiler.start()
-                self._profiler = profiler
-        except BaseException:
-            if self._profiler is not None:  # interrupted: nobody will stop what began
-                self._profiler = None
-                profiler.stop()
-            raise
-
-    def stop(self, error: BaseException | None = None, cell: Cell | None = None) -> None:
-        """End the recording. `error` is the exception that ended the recorded code, if any."""
-        with held_interrupts():
-            profiler, self._profiler = self._profiler, None
-            if profiler is None:
-                raise InputError("nothing is being recorded: call start() first")
-            ended_by = type(error).__name__ if error is not None else None
-            self._profile = profiler.stop(ended_by, cell, _message_of(error))
-            if profiler.recorder is not None:
-                self.loaders = tuple(s for s in profiler.recorder.snapshots if s is not None)
-
-    def __enter__(self) -> Recording:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop(value)
-
-    def progress(self) -> tuple[int, float, float]:
-        """While recording: (batches so far, batches per second, fraction of time waiting)."""
-        recorder = self._profiler.recorder if self._profiler is not None else None
-        return recorder.progress() if recorder is not None else (0, 0.0, 0.0)
-
-    @property
-    def profile(self) -> Profile:
-        """The frozen profile.
-
-        Raises:
-            IoscopeError: the recording has not ended yet.
-        """
-        if self._profile is None:
-            raise IoscopeError("this recording has not ended yet: leave the `with` block first")
-        return self._profile
-
-    @cached_property
-    def diagnosis(self) -> Diagnosis:
-        """What holds the loop back: findings ranked by what removing each would gain."""
-        return diagnose(self.profile)
-
-    @property
-    def waits(self) -> Waits:
-        """Where the time of the consumer and of every worker went."""
-        return self.diagnosis.waits
-
-    @property
-    def batches(self) -> tuple[Batch, ...]:
-        return self.profile.batches
-
-    @property
-    def series(self) -> Mapping[str, Series]:
-        return self.profile.series
-
-    @property
-    def stacks(self) -> Stacks | None:
-        return self.profile.stacks
-
-    @property
-    def cost(self) -> Cost:
-        """What profiling itself used."""
-        return self.profile.cost
-
-    @property
-    def main_loader(self) -> Any | None:
-        """The copy of the DataLoader that delivered most batches, or None."""
-        counts: dict[int, int] = {}
-        for batch in self.batches:
-            counts[batch.loader] = counts.get(batch.loader, 0) + 1
-        numbers = [n for n, info in enumerate(self.profile.loaders) if info.library == "torch"]
-        if len(numbers) != len(self.loaders) or not numbers:
-            return None
-        best = max(range(len(numbers)), key=lambda i: counts.get(numbers[i], 0))
-        return self.loaders[best]
-
-    @cached_property
-    def offers(self) -> tuple[Offer, ...]:
-        """The toggles for the main loader; empty when there is no loader to try them on."""
-        if self.main_loader is None:
-            return ()
-        from jupyter_ioscope.trials.offers import offers
-
-        findings = self.diagnosis.findings
-        suggested = findings[0].toggles if findings else ()
-        return offers(self.main_loader, suggested, self.profile)
-
-    def compare(
-        self,
-        toggles: Iterable[str],
-        cache: str = "warm",
-        budget_s: float = 60.0,
-        on_progress: Callable[[Progress], None] | None = None,
-        cancel: threading.Event | None = None,
-    ) -> Comparison:
-        """Compare the recorded loader as it is with the loader after `toggles`."""
-        if self.main_loader is None:
-            raise InputError(_NO_LOADER)
-        from jupyter_ioscope.trials.compare import compare as run
-        from jupyter_ioscope.trials.predict import Predictor
-        from jupyter_ioscope.trials.spec import spec_of
-        from jupyter_ioscope.trials.toggle import chosen
-        from jupyter_ioscope.trials.tuner import step_of
-
-        _not_while_recording()
-        picked = chosen(toggles)
-        predicted = Predictor(self.profile, spec_of(self.main_loader)).together(picked)
-        comparison = run(
-            self.main_loader,
-            toggles=picked,
-            cache=cache,
-            budget_s=budget_s,
-            on_progress=on_progress,
-            cancel=cancel,
-            step=step_of(self.profile),
-        )
-        comparison = replace(comparison, predicted=predicted)
-        self.comparisons.append(comparison)
-        return comparison
-
-    def tune(
-        self,
-        budget_s: float = 60.0,
-        on_progress: Callable[[Progress], None] | None = None,
-        cancel: threading.Event | None = None,
-    ) -> Tuning:
-        """Search workers x prefetch for the main loader, with a stand-in for the recorded step.
-
-        Raises:
-            InputError: no torch DataLoader was recorded, or `budget_s` cannot be used.
-            TrialError: the loader failed in every setting.
-        """
-        if self.main_loader is None:
-            raise InputError(_NO_LOADER)
-        tuning = tune(
-            self.main_loader,
-            budget_s=budget_s,
-            profile=self.profile,
-            on_progress=on_progress,
-            cancel=cancel,
-        )
-        self.tunings.append(tuning)
-        if tuning.comparison is not None:
-            self.comparisons.append(tuning.comparison)
-        return tuning
-
-    def figure(self, name: str) -> Any:
-        """A plotly figure: "timeline", "ceilings", "batch_times", "workers" or "comparison"."""
-        from jupyter_ioscope.views.figures import figure
-
-        newest = self.comparisons[-1] if self.comparisons else None
-        return figure(name, self.profile, self.diagnosis, newest)
-
-    def show(self) -> None:
-        """Draw the report under the cell, or print it where nothing can draw."""
-        from jupyter_ioscope.interactive import show
-
-        show(self)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the profile to a file that `ioscope.load` and the file viewer read."""
-        from jupyter_ioscope.views.payload import report_payload
-
-        report = report_payload(
-            self.profile, self.diagnosis, comparisons=tuple(self.comparisons), variable=""
-        )
-        files.save(self.profile, path, dict(report))
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        if self._profile is None:
-            return {"text/plain": repr(self)}
-        from jupyter_ioscope.views.bundle import mime_bundle
-
-        return dict(mime_bundle(*self._shown()))
-
-    def __str__(self) -> str:
-        if self._profile is None:
-            return repr(self)
-        from jupyter_ioscope.views.text import report_text
-
-        return report_text(*self._shown())
-
-    def _shown(self) -> tuple[Profile, Diagnosis, tuple[Offer, ...], tuple[Comparison, ...], str]:
-        return (
-            self.profile,
-            self.diagnosis,
-            self.offers,
-            tuple(self.comparisons),
-            self.variable,
-        )
-
-    def __repr__(self) -> str:
-        if self._profile is None:
-            return "<ioscope recording, not ended yet>"
-        profile = self._profile
-        return f"<ioscope recording, {len(profile.batches)} batches in {profile.wall_s:.1f} s>"
-
-
-def _message_of(error: BaseException | None) -> str:
-    """Beginning and end of an error's message: a worker's error brings its traceback along, and
-    says at the end what it was. A user's exception may fail to tell anything."""
-    try:
-        text = str(error) if error is not None else ""
-    except Exception:
-        return ""
-    half = _LONGEST_MESSAGE // 2
-    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} ... {text[-half:].strip()}"
-
-
-def _cells_of_shell() -> CellMap:
-    """Names of notebook cells, when there is a notebook."""
-    import sys
-
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return CellMap.from_shell(shell) if shell is not None else CellMap()
+__all__ = ["Recording", "compare", "load", "profile", "tune"]
 
 
 def profile(
@@ -361,7 +83,7 @@ def compare(
     from jupyter_ioscope.trials.compare import compare as run
     from jupyter_ioscope.trials.step import Step
 
-    _not_while_recording()
+    not_while_recording()
     if not 0 <= step_s < math.inf:
         raise InputError(f"step_s is {step_s!r}: give the seconds of your step, 0 or more")
     return run(
@@ -401,13 +123,8 @@ def tune(
     """
     from jupyter_ioscope.trials.tuner import tune as run
 
-    _not_while_recording()
+    not_while_recording()
     return run(loader, budget_s, profile, on_progress, cancel)
-
-
-def _not_while_recording() -> None:
-    if recording():
-        raise InputError("a profile is being recorded here: compare after it has ended")
 
 
 def load(path: str | os.PathLike[str]) -> Recording:

@@ -203,7 +203,7 @@ def test_other_programs_that_take_nothing_are_not_blamed(settings: dict[str, Any
 
 
 def test_a_crowd_of_workers_is_not_charged_for_other_programs() -> None:
-    settings = {**SINGLE["too many workers"][0], "batches": 300}
+    settings = {**SINGLE["too many workers"][0], "batches": 600}
     quiet = diagnose(build(settings, seed=3)).findings[0]
     taken = diagnose(build({**settings, "others_cores": 2.0}, seed=3)).findings
     shares = {row.cause: row.share for row in taken}
