@@ -33,7 +33,8 @@ def page(results: dict[str, Any]) -> str:
     for name, (title, rows) in SECTIONS.items():
         if name in results:
             result = results[name]
-            parts.append(f"## {title}\n\n{table(list(rows(result)))}\n{where(result)}\n")
+            note = f"{NOTES[name]}\n" if name in NOTES else ""
+            parts.append(f"## {title}\n\n{note}{table(list(rows(result)))}\n{where(result)}\n")
     return "\n".join(parts)
 
 
@@ -142,10 +143,59 @@ def signed_percent(fraction: float) -> str:
     return f"{100 * fraction:+.1f} %"
 
 
+HOW_JOINED = """\
+How stacks and states are joined. py-spy writes no time of a sample that could be compared with
+another clock, and no state; a thread that samples stacks from inside sees other threads mostly
+where they let go of the interpreter lock (GIL). So a thread inside each process reads, about
+twenty times a second, the main thread's `syscall` and its stack in one go without letting go of
+the GIL: until it does, no other thread can run Python, and the stack is the one of that wait.
+Instants at which the thread ran are dropped, and so are those for which the GIL had to be waited
+for: they come at the beginning of a wait and would favour what follows long work. Which part of the
+time was spent in which state comes from the states read from outside and from exact thread times.
+
+The loader below waits for a slow file (FUSE) in `read_rows`, burns CPU in `burn` and, in the second
+half of the table, waits for the same file in `read_labels` for every other sample. Its functions
+take their own blocked time from the kernel. All are parts of the time inside fetches; where other
+programs keep the cores busy, standing in line for a core makes up the rest.
+"""
+
+
+def blocked_rows(result: dict[str, Any]) -> Iterator[Row]:
+    if "skipped" in result:
+        yield Row("stacks by state", "not measured", result["skipped"], "", "")
+        return
+    for run in result["runs"]:
+        for name, row in run["found"].items():
+            off = 100 * (row["said"] - row["true"])
+            half = 196 * row["error"]
+            goal = f"within 5 of {100 * row['true']:.1f} %" if run["wait_ms"] >= 5 else ""
+            what = f"`{name}`, waits of {run['wait_ms']:g} ms"
+            if len(run["found"]) > 1:
+                what += ", two functions"
+            yield Row(
+                what,
+                f"{100 * row['said']:.1f} % (off by {off:+.1f}); one wait "
+                f"{row['mean_wait_ms']:.1f} ms",
+                f"± {half:.1f} points of sampling, {row['instants']} instants",
+                goal,
+                (reached(abs(off), 5.0) if goal else ""),
+            )
+    cost = result["cpu_fraction"]
+    yield Row(
+        "CPU of the sampling thread, a process, share of a core",
+        f"{cost:.2%}",
+        "the highest of all processes",
+        "at most 1%",
+        reached(cost, 0.01),
+    )
+
+
+NOTES = {"blocked_stacks": HOW_JOINED}
 SECTIONS = {
     "slowdown": ("Slow-down of the profiled cell, two workers", slowdown_rows),
     "helpers": ("CPU of the helper processes, a kernel and two workers", helper_rows),
     "import_time": ("Import", import_rows),
     "report_time": ("Report", report_rows),
     "comparisons": ("Comparisons", comparison_rows),
+    "blocked_stacks": ("Stacks by state: a loader with a known split", blocked_rows),
 }
