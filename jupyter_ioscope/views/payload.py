@@ -17,7 +17,8 @@ from jupyter_ioscope.units import percent, seconds, significant
 from jupyter_ioscope.views.bars import ceiling_bars, legend, wait_bars
 from jupyter_ioscope.views.comparison import comparison_payload, progress_payload
 from jupyter_ioscope.views.evidence import cores_text, phases, tier_text
-from jupyter_ioscope.views.flame import Tree, columns, trees
+from jupyter_ioscope.views.flame import Tree, columns
+from jupyter_ioscope.views.flame_waits import all_trees
 from jupyter_ioscope.views.key_figures import key_figures
 from jupyter_ioscope.views.outliers import outliers
 from jupyter_ioscope.views.shapes import FORMAT, IFinding, IFlame, IGap, IReport, IToggle
@@ -29,7 +30,7 @@ __all__ = ["Size", "comparison_payload", "flames", "progress_payload", "report_p
 _SHORT_S = 1.0
 _FINDINGS, _EVIDENCE, _TOGGLES, _GAPS, _COMPARISONS = 12, 8, 24, 16, 3
 
-_WEIGHTS = {"workers": 4, "consumer": 2}  # of the flame graphs, by Tree.key
+_WEIGHTS = {"workers": 4, "consumer": 2, "waits-workers": 2}  # of the flame graphs, by Tree.key
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def report_payload(
         findings=[_finding(finding) for finding in diagnosis.findings[:_FINDINGS]],
         toggles=[_toggle(offer) for offer in offers[:_TOGGLES]],
         timeline=timeline(profile, size.points),
-        flames=flames(trees(profile.stacks) if grown is None else grown, size.frames),
+        flames=flames(all_trees(profile) if grown is None else grown, size.frames),
         flameSource=_flame_source(profile.stacks),
         comparisons=[comparison_payload(one) for one in comparisons[-_COMPARISONS:]],
         cost=cost_text(profile.cost, profile.wall_s),
