@@ -1,0 +1,80 @@
+"""Samples are widened in the worker, and the wide form is what is copied and handed over."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.rules import _words
+from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.diagnosis.rules._work import CPU_CAUSES, gain_of_part
+from jupyter_ioscope.diagnosis.spread import together
+from jupyter_ioscope.diagnosis.work import Calls, Seen
+from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.units import bytes_text, plus_minus
+
+# Calls that make numbers wider, with the part of the bytes that a smaller form would not have:
+# eight bytes instead of one, four instead of one. What was narrower before is not known, so the
+# advice asks; float() of Python numbers is another function.
+_WIDENS = {
+    ".double": 7 / 8,
+    ".long": 7 / 8,
+    "torch.float64": 7 / 8,
+    "numpy.float64": 7 / 8,
+    "numpy.int64": 7 / 8,
+    ".float": 3 / 4,
+    "torchvision.transforms.functional.to_tensor": 3 / 4,
+    "torchvision.transforms.functional.convert_image_dtype": 3 / 4,
+}
+# Widening must be a good part of the fetching itself, and what is joined as large as here: small
+# batches cost the same in any form.
+LEAST_WIDENING = 0.1
+LEAST_BATCH_BYTES = 4_000_000
+
+
+def judge(facts: Facts) -> Finding | None:
+    """Widening, and the part of joining that the narrow form would not have, in bytes."""
+    if not facts.batches:
+        return None
+    size = median([row.batch_bytes for row in facts.fetches])
+    if size < LEAST_BATCH_BYTES:
+        return None
+    calls = facts.work.calls or {}
+    widening, error = facts.work.part(lambda row: bool(_widens(calls, row)))
+    if widening < LEAST_WIDENING:
+        return None
+    names = [name for row in facts.work.seen for name in _widens(calls, row)]
+    saved = max(_WIDENS[name] for name in names)
+    joining, joining_error = facts.work.fraction("collate")
+    part = widening + joining, together(error, joining_error)
+    return finding(
+        facts,
+        gain_of_part(facts, part, None, saved),
+        cause="bytes_inflated",
+        resource="main_cpu" if facts.alone else "worker_cpu",
+        title="Samples are made wider before they are joined and handed over",
+        evidence=(
+            f"{plus_minus(100 * widening, 100 * error, 1)} % of the fetching is in lines that call "
+            f"{names[0].lstrip('.')}, and {plus_minus(100 * joining, 100 * joining_error, 1)} % "
+            "joins the result.",
+            f"A batch is {bytes_text(size)}; in the smaller form it would be about "
+            f"{bytes_text(size * (1 - saved))}.",
+            _words.where_line(facts),
+        ),
+        advice="Return the smaller form (uint8 pixels, token ids of 16 or 32 bits) and convert "
+        "after the hand-over, in the step or on the device: batch.float() / 255 there. float32 is "
+        "enough where float64 is used.",
+        where=facts.where(),
+        refines=(*CPU_CAUSES, "bytes_inflated", "slow_collate"),
+    )
+
+
+def _widens(calls: Calls, row: Seen) -> tuple[str, ...]:
+    """Widening calls of the line that a sample was seen in."""
+    if row.collate:
+        return ()
+    names = calls.get((row.place.file, row.place.line), ())
+    return tuple(name for name in names if name in _WIDENS)
+
+
+RULE = Rule("bytes_inflated", judge)
