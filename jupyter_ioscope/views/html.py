@@ -102,6 +102,7 @@ def html_of(report: IReport) -> str:
             _ceilings(report),
             _findings(report),
             _outliers(report["outliers"]),
+            _transforms(report),
             _toggles(report["toggles"]),
             *(_comparison(one) for one in report["comparisons"]),
             _foot(report),
@@ -309,6 +310,18 @@ def _findings(report: IReport) -> Iterator[str]:
         points = "".join(f"<li>{_text(line)}</li>" for line in finding["evidence"])
         advice = f"<li><b>{_text(finding['advice'])}</b></li>" if finding["advice"] else ""
         yield f'<ul style="margin:0 0 4px 0">{points}{advice}</ul>'
+
+
+def _transforms(report: IReport) -> Iterator[str]:
+    rows = report.get("transforms", [])
+    if not rows:
+        return
+    yield _title("Transforms of datasets: how many came from the cache")
+    table = [_row(["", "from cache", "rows", "time", "why not"], "th")]
+    for row in rows:
+        texts = (row["hits"], row["rows"], row["time"], row["why"])
+        table.append(_row([_name(row["name"]), *map(_text, texts)]))
+    yield f"{_TABLE}{''.join(table)}</table>"
 
 
 def _toggles(toggles: Sequence[IToggle]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from jupyter_ioscope.views.key_figures import key_figures
 from jupyter_ioscope.views.outliers import outliers
 from jupyter_ioscope.views.shapes import FORMAT, IFinding, IFlame, IGap, IReport, IToggle
 from jupyter_ioscope.views.timeline import POINTS, timeline
+from jupyter_ioscope.views.transforms import transform_rows
 from jupyter_ioscope.views.words import clean, clean_lines
 
 __all__ = ["Size", "comparison_payload", "flames", "progress_payload", "report_payload"]
@@ -88,6 +89,8 @@ def report_payload(
         phases=phases(profile, diagnosis),
         outliers=outliers(profile, diagnosis),
     )
+    if profile.transforms:
+        report["transforms"] = transform_rows(profile.transforms)
     if report_id is not None:
         report["reportId"] = report_id
     return report

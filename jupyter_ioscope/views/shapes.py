@@ -212,6 +212,16 @@ class IGap(TypedDict):
     reason: str
 
 
+class ITransform(TypedDict):
+    """Runs of one transform of a dataset: how many came from the cache, and why others did not."""
+
+    name: str
+    hits: str
+    rows: str
+    time: str
+    why: str
+
+
 class _ReportBase(TypedDict):
     format: int
     version: str
@@ -242,9 +252,11 @@ class _ReportBase(TypedDict):
 
 
 class IReport(_ReportBase, total=False):
-    """The whole report. `reportId` is how the page asks the kernel for this report's channel."""
+    """The whole report. `reportId` is how the page asks the kernel for this report's channel,
+    `transforms` is there where any ran."""
 
     reportId: str
+    transforms: list[ITransform]
 
 
 Bundle = dict[str, Any]

@@ -51,6 +51,7 @@ def text_of(report: IReport) -> str:
         _ceilings(report),
         _findings(report),
         _outliers(report),
+        _transforms(report),
         _toggles(report),
         *(_comparison(one) for one in report["comparisons"]),
         _foot(report),
@@ -182,6 +183,19 @@ def _outliers(report: IReport) -> Iterator[str]:
         yield from wrap(f"{text}; likely: {row['cause']}", WIDTH, start, " " * len(start))
     if (more := len(found["rows"]) - _OUTLIERS) > 0:
         yield f"  and {more} more"
+
+
+def _transforms(report: IReport) -> Iterator[str]:
+    rows = report.get("transforms", [])
+    if not rows:
+        return
+    yield "Transforms of datasets: how many came from the cache"
+    table = [("", "from cache", "rows", "time")]
+    table += [(fit(row["name"], 50), row["hits"], row["rows"], row["time"]) for row in rows]
+    yield from table_lines(table)
+    for row in rows:
+        if row["why"]:
+            yield from wrap(f"{row['name']}: {row['why']}", WIDTH, "  missed: ", "    ")
 
 
 def _toggles(report: IReport) -> Iterator[str]:

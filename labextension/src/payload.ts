@@ -148,10 +148,21 @@ export interface IProgress {
   fraction: number;
 }
 
+/** Runs of one transform of a dataset: how many came from the cache, and why others did not. */
+export interface ITransform {
+  name: string;
+  hits: string;
+  rows: string;
+  time: string;
+  why: string;
+}
+
 export interface IReport {
   format: 1;
   /** names this report to the kernel that made it (`protocol.ts`); absent in reports without one */
   reportId?: string;
+  /** drawn in the text and HTML forms of the report; absent where none ran */
+  transforms?: ITransform[];
   version: string;
   label: string;
   headline: string;
