@@ -45,5 +45,7 @@ def found() -> Iterator[tuple[str, str, type[Loader]]]:
             continue
         content = importlib.import_module(module.name)
         for name, kind in inspect.getmembers(content, inspect.isclass):
-            if issubclass(kind, Loader) and kind.causes and kind.__module__ == module.name:
+            if not issubclass(kind, Loader) or kind.__module__ != module.name:
+                continue
+            if kind.causes and kind.make_loader is not Loader.make_loader:
                 yield module.name, name, kind
