@@ -50,8 +50,8 @@ def profile_all(folder: Path, arguments: argparse.Namespace) -> list[str]:
 
 
 def in_every_tier(entry: Entry) -> bool:
-    """Milder severities and repaired cases are profiled with full evidence only."""
-    return entry.severity in ("", FIRST_SEVERITY) and entry.group != "case fixed"
+    """Milder severities, mixed causes and repaired cases are profiled with full evidence only."""
+    return entry.severity in ("", FIRST_SEVERITY) and entry.group not in ("mixed", "case fixed")
 
 
 def wanted(arguments: argparse.Namespace) -> list[Entry]:

@@ -86,7 +86,7 @@ class ColumnsFirst(Loader):
         def get(index: int) -> Any:
             return torch.tensor([float(self.data[f"x{i}"][index]) for i in range(5)])
 
-        return DataLoader(Items(2000, get), batch_size=25)
+        return DataLoader(Items(1000, get), batch_size=25)
 
 
 class UnusedPictures(Loader):

@@ -134,7 +134,7 @@ class Pictures(Loader):
             with Image.open(folder / f"{index % 12}.png") as picture:
                 return torch.from_numpy(np.asarray(picture.convert("RGB")).copy()).permute(2, 0, 1)
 
-        return DataLoader(Items(480, get), batch_size=8, num_workers=2)
+        return DataLoader(Items(320, get), batch_size=8, num_workers=2)
 
 
 class TextTables(Loader):

@@ -25,7 +25,7 @@ class Computing(Loader):
             compute(0.003)
             return TINY
 
-        return DataLoader(Items(480, get), batch_size=8, num_workers=2)
+        return DataLoader(Items(320, get), batch_size=8, num_workers=2)
 
 
 class OneCore(Computing):
