@@ -45,9 +45,10 @@ def judge(facts: Facts) -> Finding | None:
     effect = effect_of_any_order(facts.replay, facts.loader.dataset_kind == "iterable")
     # More than the consumer waited behind others cannot come from the order.
     freed = min(effect.freed, behind)
+    scale = freed / effect.freed * facts.reach if effect.freed > 0 else 0.0
     return finding(
         facts,
-        Gain.of(freed * facts.reach, effect.error * facts.reach),
+        Gain.of(effect.freed * scale, effect.error * scale),
         cause="head_of_line_blocking",
         resource="none",
         title="Finished batches wait behind a slow one",
