@@ -45,6 +45,14 @@ def test_parsing_under_a_heavy_step_is_not_the_trouble() -> None:
     assert causes(made) == {"not_loader_bound"}
 
 
+def test_what_only_first_fetches_do_is_start_up() -> None:
+    made = values.profile((values.JSON, 20), (values.USER, 40), **SMALL)
+    early = made.fetches[0].start_ns - 1_000_000_000
+    rows = (made.fetches[0]._replace(start_ns=early), *made.fetches[1:])
+    assert "text_parse_per_item" in causes(made)
+    assert "text_parse_per_item" not in causes(builders.without(made, fetches=rows))
+
+
 def test_tensors_out_of_parsed_lists_belong_to_the_parsing() -> None:
     calls = (LineCalls(values.GET.file, values.GET.line, ("torch.tensor",)),)
     made = values.profile((values.JSON, 30), ((values.GET,), 30), **SMALL)

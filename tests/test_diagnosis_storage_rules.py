@@ -105,6 +105,11 @@ def test_reading_about_what_is_used_is_no_trouble() -> None:
     assert "read_amplification" not in causes(made)
 
 
+def test_a_file_that_is_loaded_once_is_not_read_for_every_item() -> None:
+    made = values.profile((values.USER, 40), (values.READ_LINE, 1), read_bytes=500_000, **ROWS)
+    assert "read_amplification" not in causes(values.opened(made, files=1, size=400_000_000))
+
+
 def test_a_packed_picture_is_decoding_however_large_its_file() -> None:
     photos: dict[str, Any] = {"batch_bytes": 8 * 150_000, "fetch_ms": 16.0, "step_ms": 0.5}
     made = values.profile((values.JPEG, 95), (values.READ_LINE, 3), read_bytes=5_000_000, **photos)

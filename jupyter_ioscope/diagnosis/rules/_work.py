@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from jupyter_ioscope.diagnosis.cycles import Without
 from jupyter_ioscope.diagnosis.facts import Facts, Gain
 from jupyter_ioscope.diagnosis.rules import _words
@@ -47,11 +49,32 @@ def resource(facts: Facts) -> str:
 def gain_of_work(facts: Facts, *kinds: str, saved: float = 1.0) -> Gain:
     """Gain of removing a part `saved` of these kinds of work: their CPU, and their waits where
     stacks of blocked instants tell them (else the waits of all work alike)."""
-    fraction, error = facts.work.fraction(*kinds)
+    part = facts.work.fraction(*kinds)
     waits: tuple[float, float] | None = None
     if facts.blocked_work is not None:
         waits = facts.blocked_work.fraction(*kinds)
-    return gain_of_part(facts, (fraction, error), waits, saved)
+    if part[0]:
+        saved *= max(0.0, 1 - first_fetches(facts) / part[0])
+    return gain_of_part(facts, part, waits, saved)
+
+
+def first_fetches(facts: Facts) -> float:
+    """What the first fetch of each process took longer than its later ones, as a part of the time
+    in all fetches: opening, loading and importing what later fetches find there. Samples of such
+    work are not told from the others, so any work may be among it. 0 where there are no later ones.
+    """
+    first: dict[int, int] = {}
+    later: list[int] = []
+    for row in sorted(facts.fetches, key=lambda row: row.start_ns):
+        if row.pid in first:
+            later.append(row.fetch_ns)
+        else:
+            first[row.pid] = row.fetch_ns
+    if not later:
+        return 0.0
+    usual = median(later)
+    longer = sum(max(0.0, time_ns - usual) for time_ns in first.values())
+    return longer / max(1, sum(later) + sum(first.values()))
 
 
 def gain_of_part(

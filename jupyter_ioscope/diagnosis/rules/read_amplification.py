@@ -69,6 +69,13 @@ _WHOLE = Case(
 )
 
 
+# A file that is opened for every item, or read in many pieces, is read by code between the reads as
+# well (a loop over lines). One that is loaded once is not.
+_OPENS_A_SAMPLE = 0.25
+_CALLS_A_SAMPLE = 8
+_BETWEEN = ("user", "library")
+
+
 def judge(facts: Facts) -> Finding | None:
     """What the loop would gain if only the bytes of the samples were read."""
     if not facts.batches:
@@ -97,7 +104,7 @@ def judge(facts: Facts) -> Finding | None:
 
 
 def _also(case: Case) -> tuple[str, ...]:
-    return ("text_parse_per_item",) if case is _WHOLE else ()
+    return ("text_parse_per_item",) if case.title == _WHOLE.title else ()
 
 
 def _case(facts: Facts, times: float) -> Case | None:
@@ -108,7 +115,13 @@ def _case(facts: Facts, times: float) -> Case | None:
         return _MEMBER if times or _slow_for_its_bytes(facts, _MEMBER) else None
     if seen("container_read")[0] > seen(*_WHOLE.kinds)[0]:
         return _CHUNKS if times or _slow_for_its_bytes(facts, _CHUNKS) else None
-    return _WHOLE if times else None
+    if not times:
+        return None
+    storage = facts.storage
+    often = storage.opens_per_sample >= _OPENS_A_SAMPLE
+    if often or storage.read_calls_per_sample >= _CALLS_A_SAMPLE:
+        return _WHOLE
+    return _WHOLE._replace(kinds=tuple(kind for kind in _WHOLE.kinds if kind not in _BETWEEN))
 
 
 def _times_as_many(facts: Facts) -> float:

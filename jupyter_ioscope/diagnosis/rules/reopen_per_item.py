@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from statistics import median
-
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.rules._work import (
     CPU_CAUSES,
     WAIT_CAUSES,
+    first_fetches,
     gain_of_work,
     place_line,
     resource,
@@ -88,20 +87,8 @@ def _epochs(facts: Facts) -> int:
 
 def _only_at_first(facts: Facts, opening: tuple[float, float]) -> bool:
     """Whether what first fetches of a process took longer may explain all opening that was seen."""
-    fetches = sorted(facts.fetches, key=lambda row: row.start_ns)
-    first: dict[int, int] = {}
-    later: list[int] = []
-    for row in fetches:
-        if row.pid in first:
-            later.append(row.fetch_ns)
-        else:
-            first[row.pid] = row.fetch_ns
     fraction, error = opening
-    if not later or fraction <= error:
-        return True
-    longer = sum(max(0.0, time_ns - median(later)) for time_ns in first.values())
-    seen_ns = (fraction - error) * sum(row.fetch_ns for row in fetches)
-    return seen_ns < longer
+    return fraction - error <= first_fetches(facts)
 
 
 def _again_line(again: Reopened | None) -> str:
