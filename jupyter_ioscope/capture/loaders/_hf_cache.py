@@ -60,8 +60,14 @@ _random: dict[str, str] = {}  # fingerprint that is another each time -> why
 
 def passed_on(before: str, after: str) -> None:
     """Whatever is made of a dataset whose fingerprint is another each time has such a one too."""
-    if before in _random and len(_random) < _MOST_RANDOM:
-        _random[after] = _random[before]
+    if before in _random:
+        _note_random(after, _random[before])
+
+
+def _note_random(fingerprint: str, why: str) -> None:
+    _random[fingerprint] = why
+    while len(_random) > _MOST_RANDOM:
+        del _random[next(iter(_random))]
 
 
 def judge(run: Run, kind: str, library: Any) -> tuple[bool, str]:
@@ -70,7 +76,7 @@ def judge(run: Run, kind: str, library: Any) -> tuple[bool, str]:
     Looks where the library will look, before it does: names of files only.
     """
     if kind in _SEEDED and not run.options.get("seeded"):
-        _random[run.after] = f"{kind} without a seed, which has another order each time"
+        _note_random(run.after, f"{kind} without a seed, which has another order each time")
     cached, why = _judge(run, library)
     key = (kind, _identity(run.function))
     last = _last_runs.get(key)
@@ -93,7 +99,7 @@ def _judge(run: Run, library: Any) -> tuple[bool, str]:
     if run.path and (enabled if asked is None else asked) and _complete(run.path):
         return True, ""
     if run.random and enabled:
-        _random[run.after] = f"{name_of(run.function)}, which cannot be hashed"
+        _note_random(run.after, f"{name_of(run.function)}, which cannot be hashed")
         return False, _unhashable(run)
     if not enabled:
         return False, DISABLED
