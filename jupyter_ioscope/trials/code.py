@@ -21,16 +21,23 @@ def code_of(spec_a: LoaderSpec, spec_b: LoaderSpec, name: str = "loader") -> str
     dataset, functions, samplers) is taken from it. Empty when nothing changed.
     """
     changes = _changes(spec_a, spec_b)
-    if not changes:
+    before = list(spec_b.before[len(spec_a.before) :])
+    said = dict(spec_b.written)
+    if not changes and not before and spec_a.written == spec_b.written:
         return ""
+    if spec_b.direct:
+        return "\n".join([*before, f"{name} = {said.get('dataset', name)}"])
     if spec_b.state is not None and spec_b.notes:
-        lines = [f"# where the {spec_b.loader_class.__name__} is made:"]
-        return "\n".join([*lines, *(f"#     {line}" for line in changes)])
-    arguments = [f"{name}.dataset", *_order(spec_b, name), *_taken(spec_b, name)]
+        lines = [*before, f"# where the {spec_b.loader_class.__name__} is made:"]
+        new = [f"{key}={said[key]}" for key in said] + list(changes)
+        return "\n".join([*lines, *(f"#     {line}" for line in new)])
+    taken = {key: f"{name}.{key}" for key in _taken(spec_b)} | said
+    arguments = [taken.pop("dataset", f"{name}.dataset"), *_order(spec_b, name)]
+    arguments += [f"{key}={value}" for key, value in taken.items()]
     arguments += [_line(key, value) for key, value in _written(spec_b) if key not in changes]
     lines = [f"    {text}," for text in arguments]
     lines += [f"    {key}={new!r},  # was {old!r}" for key, (old, new) in changes.items()]
-    return "\n".join([f"{name} = {spec_b.loader_class.__name__}(", *lines, ")"])
+    return "\n".join([*before, f"{name} = {spec_b.loader_class.__name__}(", *lines, ")"])
 
 
 def _changes(a: LoaderSpec, b: LoaderSpec) -> dict[str, tuple[object, object]]:
@@ -82,7 +89,7 @@ def _sampler(spec: LoaderSpec, name: str) -> list[str]:
     return [f"sampler={name}.sampler"]
 
 
-def _taken(spec: LoaderSpec, name: str) -> list[str]:
+def _taken(spec: LoaderSpec) -> list[str]:
     """Arguments that are objects: taken from the user's loader when they are not the default."""
     collate = loaded_data()._utils.collate
     rows = []
@@ -93,4 +100,4 @@ def _taken(spec: LoaderSpec, name: str) -> list[str]:
         for key in ("worker_init_fn", "generator", "multiprocessing_context")
         if getattr(spec, key) is not None
     ]
-    return [f"{key}={name}.{key}" for key in rows]
+    return rows

@@ -28,7 +28,7 @@ def offers(
     wanted = set(suggested)
     made = []
     for toggle in _numbered(spec, predictor):
-        refusal = toggle.refuse(spec)
+        refusal = toggle.refusal(spec)
         made.append(
             Offer(
                 name=toggle.name,

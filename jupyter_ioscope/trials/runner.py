@@ -115,5 +115,5 @@ def run_learn(
     from jupyter_ioscope.trials.counting import seed_all
 
     seed_all(seed)
-    facts: dict[str, Any] = learn(spec)
+    facts: dict[str, Any] = learn(spec.changed(folder=os.path.dirname(folder)))
     return facts

@@ -64,17 +64,20 @@ class Session:
         """Make arm B, and see that both arms work and deliver the same samples."""
         spec_a, spec_b = self.specs
         reporter = self.runner.reporter
+        unwritten = []
         for toggle in self.toggles:
             refuse_or_pass(toggle, spec_b)
             if toggle.learn is None or toggle.apply_learnt is None:
                 spec_b = toggle.apply(spec_b)
             else:
                 reporter.stage("preparing", f"seeing whether {toggle.name} applies")
+                said = (spec_b.before, spec_b.written)
                 spec_b = toggle.apply_learnt(spec_b, self.runner.learn(toggle, spec_b))
+                unwritten += [toggle] if said == (spec_b.before, spec_b.written) else []
         self.specs = (spec_a, spec_b)
         self.draft.pairs.specs = self.specs
         codes = [code_of(spec_a, spec_b)]
-        codes += [toggle.code(spec_b) for toggle in self.toggles if toggle.learn is not None]
+        codes += [toggle.code(spec_b) for toggle in unwritten]
         self.draft.code = "\n\n".join(code for code in codes if code)
         reporter.stage("checking", "comparing the samples of both arms")
         self.draft.same_data = same_data(

@@ -26,6 +26,11 @@ class LoaderSpec:
     `state` holds the attributes of a subclass whose `__init__` cannot be relied on; it is None
     when the loader can be built by calling its class with DataLoader's own arguments.
     `in_child` are changes of the process the loader will run in, made in a trial's child only.
+    `before` and `written` are what a user would write for changes that settings cannot say: lines
+    that come first, and (argument, expression) pairs. `direct`: the loop iterates a dataset itself,
+    not a DataLoader. `rows` delivers the numbers of A's rows in the order in which this spec
+    delivers the rows, where the order is another one. `folder` is given to `Toggle.learn` only:
+    files left there live as long as the comparison.
     """
 
     loader_class: type
@@ -48,6 +53,11 @@ class LoaderSpec:
     state: Mapping[str, Any] | None = None
     in_child: tuple[InChild, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    before: tuple[str, ...] = ()
+    written: tuple[tuple[str, str], ...] = ()
+    direct: bool = False
+    rows: LoaderSpec | None = None
+    folder: str = ""
 
     @property
     def prefetch(self) -> int:

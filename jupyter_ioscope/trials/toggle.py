@@ -23,7 +23,7 @@ class Toggle:
     `end_point` is "steady", or "epochs" when what it changes happens between epochs.
     `order`: toggles that make others possible come first. `saves` are the kinds of work (see
     `diagnosis.work_kinds`) that it makes cheaper. `number` gives the same toggle with a number of
-    the user's, for names like "workers=8".
+    the user's, for names like "workers=8". `direct`: it also fits loops over a dataset itself.
     """
 
     name: str
@@ -40,6 +40,13 @@ class Toggle:
     order: int = 50
     saves: tuple[str, ...] = ()
     number: Callable[[int], Toggle] | None = None
+    direct: bool = False
+
+    def refusal(self, spec: LoaderSpec) -> str:
+        """Why it does not apply to `spec`, or "". Cheap, and raises nothing."""
+        if spec.direct and not self.direct:
+            return "the loop iterates the dataset itself, not a torch DataLoader"
+        return self.refuse(spec)
 
 
 def all_toggles() -> tuple[Toggle, ...]:
@@ -84,6 +91,6 @@ def _named(item: object, known: Mapping[str, Toggle]) -> Toggle:
 
 def refuse_or_pass(toggle: Toggle, spec: LoaderSpec) -> None:
     """Raises TrialError with the reason when `toggle` does not apply to `spec`."""
-    reason = toggle.refuse(spec)
+    reason = toggle.refusal(spec)
     if reason:
         raise TrialError(f"arm B: the toggle {toggle.name!r} does not apply: {reason}")
