@@ -10,11 +10,12 @@ import logging
 import sys
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jupyter_ioscope.errors import IoscopeError, TrialError
-from jupyter_ioscope.views.payload import comparison_payload, progress_payload
+from jupyter_ioscope.views.payload import progress_payload
+from jupyter_ioscope.views.results import payload_of
 
 if TYPE_CHECKING:
     from jupyter_ioscope.api import Recording
@@ -66,20 +67,31 @@ class ReportOnScreen:
             self._cancel.set()
             self._say("cancelling", "Cancelling …", -1.0)
         elif command["cmd"] == "run_ab":
-            self._start(tuple(command["toggles"]))
+            toggles = tuple(command["toggles"])
+            self._start(lambda cancel: self._compare(toggles, cancel))
+        elif command["cmd"] == "tune":
+            self._start(self._tune)
 
-    def _start(self, toggles: tuple[str, ...]) -> None:
+    def _start(self, work: Callable[[threading.Event], bool]) -> None:
+        """Run `work` in a thread; it says whether it was cancelled."""
         if not self._running.acquire(blocking=False):
             return  # the button is disabled while one runs; a second click changes nothing
         self._cancel = threading.Event()
         self._say("running", "Preparing the trials …", -1.0)
         threading.Thread(
-            target=self._run, args=(toggles, self._cancel), name="ioscope-ab", daemon=True
+            target=self._run, args=(work, self._cancel), name="ioscope-ab", daemon=True
         ).start()
 
-    def _run(self, toggles: tuple[str, ...], cancel: threading.Event) -> None:
+    def _compare(self, toggles: tuple[str, ...], cancel: threading.Event) -> bool:
+        found = self._recording.compare(toggles, on_progress=self._progress, cancel=cancel)
+        return found.cancelled
+
+    def _tune(self, cancel: threading.Event) -> bool:
+        return self._recording.tune(on_progress=self._progress, cancel=cancel).cancelled
+
+    def _run(self, work: Callable[[threading.Event], bool], cancel: threading.Event) -> None:
         try:
-            comparison = self._recording.compare(toggles, on_progress=self._progress, cancel=cancel)
+            cancelled = work(cancel)
         except TrialError as error:
             self._say("cancelled" if cancel.is_set() else "failed", str(error), 1.0)
         except IoscopeError as error:
@@ -88,10 +100,8 @@ class ReportOnScreen:
             log.warning("ioscope: a comparison failed", exc_info=True)
             self._say("failed", f"{type(error).__name__}: {error}", 1.0)
         else:
-            self._channel.comparisons(
-                [dict(comparison_payload(item)) for item in self._recording.comparisons]
-            )
-            self._say("cancelled" if comparison.cancelled else "done", "", 1.0)
+            self._channel.comparisons([dict(payload_of(one)) for one in self._recording.results])
+            self._say("cancelled" if cancelled else "done", "", 1.0)
         finally:
             self._running.release()
 

@@ -51,6 +51,7 @@ class Recording:
         self.loaders: tuple[Any, ...] = ()
         self.comparisons: list[Comparison] = []
         self.tunings: list[Tuning] = []
+        self.results: list[Comparison | Tuning] = []  # both, in the order in which they ended
         self.variable = ""  # under which name the user finds this, if under any
 
     @classmethod
@@ -202,6 +203,7 @@ class Recording:
         )
         comparison = replace(comparison, predicted=predicted)
         self.comparisons.append(comparison)
+        self.results.append(comparison)
         return comparison
 
     def tune(
@@ -225,6 +227,8 @@ class Recording:
         self.tunings.append(tuning)
         if tuning.comparison is not None:
             self.comparisons.append(tuning.comparison)
+            self.results.append(tuning.comparison)
+        self.results.append(tuning)
         return tuning
 
     def figure(self, name: str) -> Any:

@@ -8,7 +8,13 @@ import math
 from jupyter_ioscope.model.prediction import Predicted, Prediction, Setting
 from jupyter_ioscope.model.tuning import LeftOut, Tried, Tuning
 from jupyter_ioscope.views.predictions import missed_text, prediction_text
-from jupyter_ioscope.views.tuning import headline, tuning_figure, tuning_html, tuning_text
+from jupyter_ioscope.views.tuning import (
+    headline,
+    tuning_figure,
+    tuning_html,
+    tuning_payload,
+    tuning_text,
+)
 from tests import builders
 from tests.view_values import HOSTILE
 
@@ -57,6 +63,18 @@ def test_the_heat_map_holds_every_setting_with_workers_and_marks_those_timed() -
     assert heat["z"] == [[100, 200, 400], [100, 200, 400]]
     assert [bool(cell) for cell in heat["text"][1]] == [False, True, True]
     assert len(json.dumps(figure)) < 8_000
+
+
+def test_the_page_gets_a_grid_with_what_was_timed_and_the_best_marked() -> None:
+    payload = tuning_payload(tuning())
+    grid = payload["grid"]
+    assert grid["columns"] == ["0", "1", "2", "4"]
+    assert all(len(row["cells"]) == 4 for row in grid["rows"])
+    (best,) = [cell for row in grid["rows"] for cell in row["cells"] if cell["best"]]
+    assert (best["text"], best["timed"], best["level"]) == ("380", True, 0.95)
+    unknown = grid["rows"][0]["cells"][0]  # no workers, one ahead: there is no such setting
+    assert (unknown["text"], unknown["level"]) == ("", -1.0)
+    assert "predicted 200" in grid["rows"][1]["cells"][2]["title"]
 
 
 def test_a_prediction_is_a_range_or_a_bound() -> None:

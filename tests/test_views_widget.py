@@ -97,12 +97,14 @@ def kernel() -> Iterator[Kernel]:
     [
         ({"cmd": "cancel"}, {"cmd": "cancel"}),
         ({"cmd": "cancel", "more": 1}, {"cmd": "cancel"}),
+        ({"cmd": "tune"}, {"cmd": "tune"}),
         ({"cmd": "run_ab", "toggles": ["workers"]}, {"cmd": "run_ab", "toggles": ["workers"]}),
+        ({"cmd": "run_ab", "toggles": ["workers=8"]}, {"cmd": "run_ab", "toggles": ["workers=8"]}),
         ({"cmd": "run_ab", "toggles": ["a", "b", "a"]}, {"cmd": "run_ab", "toggles": ["a", "b"]}),
         ({"cmd": "run_ab", "toggles": []}, {"cmd": "run_ab", "toggles": []}),
     ],
 )
-def test_the_two_commands_are_understood(content: object, command: dict[str, Any]) -> None:
+def test_commands_are_understood(content: object, command: dict[str, Any]) -> None:
     assert read_command(content) == command
 
 

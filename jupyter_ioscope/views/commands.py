@@ -11,20 +11,21 @@ from jupyter_ioscope.views.words import clean
 
 log = logging.getLogger("ioscope")
 
-_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")  # how toggles are named; third parties' may have dots
+# How toggles are named: those of third parties may have dots, those with a number an equals sign.
+_NAME = re.compile(r"[A-Za-z0-9_.:=-]{1,64}")
 _MOST_TOGGLES = 32
 
 Command = dict[str, Any]  # `Command` of payload.ts
 
 
 def read_command(content: object) -> Command | None:
-    """`{"cmd": "run_ab", "toggles": [...]}` or `{"cmd": "cancel"}`, holding nothing else.
+    """`{"cmd": "run_ab", "toggles": [...]}`, or `tune` or `cancel` alone, holding nothing else.
 
     Anything else is logged and None: a page of another version must not break the kernel.
     """
     if isinstance(content, Mapping):
-        if content.get("cmd") == "cancel":
-            return {"cmd": "cancel"}
+        if content.get("cmd") in ("cancel", "tune"):
+            return {"cmd": content["cmd"]}
         toggles = content.get("toggles")
         if content.get("cmd") == "run_ab" and _are_names(toggles):
             return {"cmd": "run_ab", "toggles": list(dict.fromkeys(toggles or ()))}

@@ -21,6 +21,7 @@ from jupyter_ioscope.views.flame import Tree, columns
 from jupyter_ioscope.views.flame_waits import all_trees
 from jupyter_ioscope.views.key_figures import key_figures
 from jupyter_ioscope.views.outliers import outliers
+from jupyter_ioscope.views.predictions import prediction_text
 from jupyter_ioscope.views.shapes import FORMAT, IFinding, IFlame, IGap, IReport, IToggle
 from jupyter_ioscope.views.timeline import POINTS, timeline
 from jupyter_ioscope.views.transforms import transform_rows
@@ -137,7 +138,7 @@ def _toggle(offer: Offer) -> IToggle:
         cost=clean(offer.cost),
         refusal=clean(offer.refusal),
         suggested=offer.suggested,
-        predicted="",
+        predicted=prediction_text(offer.predicted),
         code=clean_lines(offer.code, 1000),
     )
 

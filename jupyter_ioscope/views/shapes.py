@@ -176,9 +176,32 @@ class ITick(TypedDict):
     text: str
 
 
-class IComparison(TypedDict):
-    """One comparison."""
+class IGridCell(TypedDict):
+    """One setting. `level` is 0-1 of the largest, -1 where nothing is known."""
 
+    text: str
+    title: str
+    level: float
+    timed: bool
+    best: bool
+
+
+class IGridRow(TypedDict):
+    """Settings with something in common."""
+
+    label: str
+    cells: list[IGridCell]
+
+
+class IGrid(TypedDict):
+    """Settings side by side. Rows are as long as `columns`."""
+
+    corner: str
+    columns: list[str]
+    rows: list[IGridRow]
+
+
+class _ComparisonBase(TypedDict):
     verdict: str
     title: str
     headline: str
@@ -188,6 +211,12 @@ class IComparison(TypedDict):
     ticks: list[ITick]
     code: str
     notes: list[str]
+
+
+class IComparison(_ComparisonBase, total=False):
+    """One comparison. `grid` is there for a search of workers x prefetch."""
+
+    grid: IGrid
 
 
 class IProgress(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
@@ -12,6 +12,7 @@ from jupyter_ioscope.units import bytes_text, percent, seconds, significant
 from jupyter_ioscope.views.comparison import headline as comparison_headline
 from jupyter_ioscope.views.figures import base_figure
 from jupyter_ioscope.views.html import comparison_html
+from jupyter_ioscope.views.shapes import IComparison, IGrid, IGridCell, IGridRow
 from jupyter_ioscope.views.text import WIDTH, comparison_text, table_lines
 from jupyter_ioscope.views.words import clean, clean_lines, wrap
 
@@ -92,6 +93,71 @@ def tuning_html(tuning: Tuning) -> str:
     if tuning.comparison is not None:
         pieces.append(comparison_html(tuning.comparison))
     return '<div style="max-width:880px">' + "\n".join(pieces) + "</div>"
+
+
+def tuning_payload(tuning: Tuning) -> IComparison:
+    """`IComparison` of payload.ts, with the grid of settings; the final A/B is one of its own."""
+    found = tuning.comparison
+    return IComparison(
+        verdict=found.verdict if found is not None and tuning.changed else "same",
+        title="Workers × batches ahead",
+        headline=headline(tuning),
+        lines=[f"{len(tuning.tried)} settings were timed, {len(tuning.predicted)} predicted."],
+        arms=[],
+        dots=[],
+        ticks=[],
+        code=clean_lines(tuning.code, 1000),
+        notes=list(_notes(tuning)),
+        grid=_grid(tuning),
+    )
+
+
+def _grid(tuning: Tuning) -> IGrid:
+    predicted = {row.setting: row.samples_per_s for row in tuning.predicted}
+    timed = {row.setting: row.samples_per_s for row in tuning.tried}
+    settings = [*predicted, *timed]
+    columns = sorted({row.workers for row in settings})
+    rows = sorted({row.prefetch for row in settings})
+    top = max((*predicted.values(), *timed.values()), default=0.0)
+    order = tuning.current.in_order
+    return IGrid(
+        corner="batches ahead \\ workers",
+        columns=[str(workers) for workers in columns],
+        rows=[
+            IGridRow(
+                label=str(ahead),
+                cells=[
+                    _grid_cell(Setting(workers, ahead, order), predicted, timed, top, tuning.best)
+                    for workers in columns
+                ],
+            )
+            for ahead in rows
+        ],
+    )
+
+
+def _grid_cell(
+    setting: Setting,
+    predicted: Mapping[Setting, float],
+    timed: Mapping[Setting, float],
+    top: float,
+    best: Setting,
+) -> IGridCell:
+    told, seen = predicted.get(setting), timed.get(setting)
+    value = told if seen is None else seen
+    texts = []
+    if told is not None:
+        texts.append(f"predicted {significant(told)}")
+    if seen is not None:
+        texts.append(f"timed {significant(seen)}")
+    title = f"{setting_text(setting)}: {', '.join(texts)} samples/s" if texts else ""
+    return IGridCell(
+        text="" if value is None else significant(value),
+        title=title,
+        level=-1.0 if value is None or top <= 0 else round(value / top, 3),
+        timed=seen is not None,
+        best=setting == best,
+    )
 
 
 def tuning_figure(tuning: Tuning) -> Any:

@@ -138,6 +138,26 @@ export interface IComparison {
   ticks: { x: number; text: string }[];
   code: string;
   notes: string[];
+  /** of a search for workers x prefetch; absent elsewhere */
+  grid?: IGrid;
+}
+
+/** Settings side by side: what was expected of each, and what was timed. */
+export interface IGrid {
+  /** what columns and rows are, as words for the corner */
+  corner: string;
+  columns: string[];
+  rows: { label: string; cells: IGridCell[] }[];
+}
+
+export interface IGridCell {
+  text: string;
+  title: string;
+  /** 0-1 of the largest; -1 where nothing is known */
+  level: number;
+  /** was timed, not only predicted */
+  timed: boolean;
+  best: boolean;
 }
 
 /** What the report says about a running comparison. */
@@ -196,6 +216,7 @@ export interface IReport {
 /** Messages from the page to the kernel (anywidget custom messages). */
 export type Command =
   | { cmd: 'run_ab'; toggles: string[] }
+  | { cmd: 'tune' }
   | { cmd: 'cancel' };
 
 /**

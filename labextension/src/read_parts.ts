@@ -9,6 +9,8 @@ import type {
   IFigure,
   IFinding,
   IFlame,
+  IGrid,
+  IGridCell,
   IOutlier,
   IOutliers,
   IPart,
@@ -157,7 +159,34 @@ export function readComparison(from: Fields): IComparison {
     dots: list(from, 'dots', dot => ({ arm: text(dot, 'arm'), x: number(dot, 'x') })),
     ticks: list(from, 'ticks', tick => ({ x: number(tick, 'x'), text: text(tick, 'text') })),
     code: text(from, 'code'),
-    notes: texts(from, 'notes')
+    notes: texts(from, 'notes'),
+    ...(from.grid === undefined || from.grid === null ? {} : { grid: readGrid(from.grid) })
+  };
+}
+
+function readGrid(value: unknown): IGrid {
+  const from = fields(value, 'grid');
+  const grid = {
+    corner: text(from, 'corner'),
+    columns: texts(from, 'columns'),
+    rows: list(from, 'rows', row => ({
+      label: text(row, 'label'),
+      cells: list(row, 'cells', readGridCell)
+    }))
+  };
+  if (grid.rows.some(row => row.cells.length !== grid.columns.length)) {
+    throw new Damaged('the rows of the grid differ in length');
+  }
+  return grid;
+}
+
+function readGridCell(from: Fields): IGridCell {
+  return {
+    text: text(from, 'text'),
+    title: text(from, 'title'),
+    level: number(from, 'level'),
+    timed: flag(from, 'timed'),
+    best: flag(from, 'best')
   };
 }
 

@@ -54,6 +54,25 @@ describe('a report shows', () => {
     );
   });
 
+  test('a search as a grid that can be read without its colours', () => {
+    const cell = { text: '380', title: '4 workers: timed 380', level: 0.95, timed: true, best: true };
+    const none = { text: '', title: '', level: -1, timed: false, best: false };
+    const grid = {
+      corner: 'ahead',
+      columns: ['2', '4'],
+      rows: [{ label: '2', cells: [none, cell] }]
+    };
+    const search = { ...report.comparisons[0], arms: [], dots: [], grid };
+    const table = drawn({ comparisons: [search] }).querySelector('.ioscope-grid')!;
+    const cells = [...table.querySelectorAll('td')];
+    assert.deepEqual(cells.map(one => one.textContent), ['', '380']);
+    assert.equal(cells[1].className, 'ioscope-timed ioscope-best');
+    assert.equal(cells[1].title, '4 workers: timed 380');
+    const damaged = { ...search, grid: { ...grid, columns: ['2'] } };
+    const { parts } = readReport({ ...fresh(report), comparisons: [damaged] });
+    assert.match(parts.join(), /comparisons .*differ in length/);
+  });
+
   test('without finding anything wrong with it', () => {
     assert.deepEqual(readReport(fresh(report)).parts, []);
   });

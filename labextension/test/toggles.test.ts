@@ -55,6 +55,13 @@ describe('with a kernel', () => {
     assert.deepEqual(sent, [{ cmd: 'run_ab', toggles: ['draft_decode', 'workers'] }]);
   });
 
+  test('Tune needs no tick, and sends its command once', () => {
+    buttonCalled(page.root, 'Tune workers').click();
+    assert.deepEqual(sent, [{ cmd: 'tune' }]);
+    assert.equal(buttonCalled(page.root, 'Tune workers').disabled, true);
+    assert.equal(buttonCalled(page.root, 'Run A/B').disabled, true);
+  });
+
   test('Run A/B needs a tick', () => {
     box('draft_decode').click();
     assert.equal(buttonCalled(page.root, 'Run A/B').disabled, true);

@@ -4,6 +4,7 @@ import type { IHost } from '../host';
 import type { IArmRow, IComparison } from '../payload';
 import { codeBlock } from './code';
 import { dots } from './dots';
+import { grid } from './grid';
 
 /** What an A/B run found. */
 export function comparison(result: IComparison, host: IHost, life: Disposables): HTMLElement {
@@ -17,6 +18,9 @@ export function comparison(result: IComparison, host: IHost, life: Disposables):
     put(sides, dots(result));
   }
   put(element, sides);
+  if (result.grid) {
+    put(element, grid(result.grid));
+  }
   if (result.arms.length) {
     put(element, table(result.arms));
   }

@@ -89,7 +89,12 @@ export class Toggles {
       this.setProgress({ state: 'cancelling', text: 'Cancelling …', fraction: -1 });
       this.host.send({ cmd: 'cancel' });
     });
-    put(element, this.run, this.cancel);
+    life.listen(this.tune, 'click', () => {
+      this.setProgress({ state: 'running', text: 'Starting …', fraction: -1 });
+      this.host.send({ cmd: 'tune' });
+    });
+    this.tune.title = 'Search the number of workers and of batches ahead';
+    put(element, this.run, this.tune, this.cancel);
     if (this.host.insertCode && this.offered.some(toggle => toggle.code)) {
       life.listen(this.insert, 'click', () => this.host.insertCode?.(this.code()));
       put(element, this.insert);
@@ -111,6 +116,7 @@ export class Toggles {
     const busy = this.state === 'running' || this.state === 'cancelling';
     const chosen = this.chosen();
     this.run.disabled = !live || busy || !chosen.length;
+    this.tune.disabled = !live || busy;
     this.cancel.hidden = !busy;
     this.cancel.disabled = !live || this.state === 'cancelling';
     this.insert.disabled = !chosen.some(toggle => toggle.code);
@@ -120,6 +126,7 @@ export class Toggles {
 
   private readonly offered: IToggle[];
   private readonly run = button('Run A/B', 'ioscope-primary');
+  private readonly tune = button('Tune workers');
   private readonly cancel = button('Cancel');
   private readonly insert = button('Insert code');
   private readonly progress = new ProgressLine();
