@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader
 
 from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.trials import compare as compare_module
+from jupyter_ioscope.trials import runner
 from jupyter_ioscope.trials.compare import Progress, compare
 from jupyter_ioscope.trials.delivery import Limit
 from jupyter_ioscope.trials.forker import forker
@@ -29,6 +30,7 @@ from jupyter_ioscope.trials.toggles._pil_draft import DraftDecode
 from tests.leftovers import nothing_left_behind
 from tests.trial_loaders import (
     Hanging,
+    Hoarding,
     KillingWorker,
     Local,
     Multiplying,
@@ -70,6 +72,22 @@ def test_an_arm_that_hangs_is_ended(
     monkeypatch.setattr(compare_module, "SILENCE_S", 1.5)
     with pytest.raises(TrialError, match=r"arm A hangs: it gave no batch for 1\.5"):
         compare(DataLoader(Hanging(), batch_size=4, **workers), toggles=["workers"], budget_s=5)
+
+
+@pytest.mark.parametrize("workers", [{}, FORK])
+def test_an_arm_that_takes_too_much_memory_is_stopped_before_the_machine_runs_out(
+    workers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "memory_limit_bytes", lambda: 700_000_000)
+    with (
+        nothing_left_behind(),
+        pytest.raises(TrialError, match=r"arm B was stopped: its processes held .* fewer workers"),
+    ):
+        compare(
+            DataLoader(Sleeping(), batch_size=4),
+            DataLoader(Hoarding(), batch_size=4, **workers),
+            budget_s=20,
+        )
 
 
 def test_a_killed_worker_is_reported() -> None:

@@ -51,6 +51,18 @@ class Hanging(Sleeping):
         return super().__getitem__(index)
 
 
+class Hoarding(Sleeping):
+    """Keeps 20 MB more for every sample."""
+
+    def __init__(self) -> None:
+        super().__init__(4000, 0.01)
+        self.kept: list[Any] = []
+
+    def __getitem__(self, index: int) -> Any:
+        self.kept.append(np.ones(20_000_000, np.uint8))
+        return super().__getitem__(index)
+
+
 class KillingWorker(Sleeping):
     """The worker that meets sample 20 is killed, as the kernel does when memory runs out."""
 

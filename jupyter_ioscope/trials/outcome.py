@@ -17,11 +17,13 @@ class Cancelled(Exception):
 @dataclass
 class Watch:
     """How a job is followed. `silence_s`: a job that neither ends nor reports for this long hangs.
-    `tick` is called with the newest report a few times a second."""
+    `memory_bytes`: a job whose processes hold more is stopped, before the machine runs out;
+    0 for no limit. `tick` is called with the newest report a few times a second."""
 
     silence_s: float
     cancel: threading.Event | None = None
     tick: Callable[[dict[str, Any]], None] = field(default=lambda report: None)
+    memory_bytes: int = 0
 
     def cancelled(self) -> bool:
         return self.cancel is not None and self.cancel.is_set()

@@ -14,7 +14,7 @@ from typing import Any
 from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.trials import tree
 from jupyter_ioscope.trials.outcome import Cancelled, Watch, result_of
-from jupyter_ioscope.units import seconds
+from jupyter_ioscope.units import bytes_text, seconds
 
 _POLL_S = 0.05
 _MEMORY_EVERY_S = 0.25  # PSS costs the watched process about 0.5 ms a reading
@@ -59,13 +59,21 @@ class Child:
                 )
             if now - looked >= _MEMORY_EVERY_S:
                 looked = now
-                self._look()
+                self._look(watch.memory_bytes)
             watch.tick(report)
 
-    def _look(self) -> None:
+    def _look(self, limit_bytes: int) -> None:
         pids = [self.pid, *tree.descendants(self.pid)]
         self.seen.update(pids)
         self.peak_bytes = max(self.peak_bytes, tree.memory_bytes(pids))
+        # Looked at only when it may matter: one more reading of every process.
+        held = tree.own_memory_bytes(pids) if 0 < limit_bytes < 2 * self.peak_bytes else 0
+        if 0 < limit_bytes < held:
+            raise TrialError(
+                f"arm {self.arm} was stopped: its processes held {bytes_text(held)}, and "
+                f"{bytes_text(limit_bytes)} is what the trials may take of the memory that was "
+                "free; use fewer workers or smaller batches"
+            )
 
     def _messages(self) -> list[dict[str, Any]]:
         if not select.select([self.read_fd], [], [], _POLL_S)[0]:

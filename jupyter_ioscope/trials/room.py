@@ -16,6 +16,7 @@ from jupyter_ioscope.units import bytes_text
 MOST_WORKERS = 64
 # What the trials may take of the memory that is free now: the user's own step needs some, too.
 _PART = 0.5
+_TRIAL_PART = 0.85
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ def room_for(profile: Profile | None) -> Room:
         worker_bytes=int(median(private)) if private else 0,
         batch_bytes=int(median(fetches)) if fetches else 0,
     )
+
+
+def memory_limit_bytes() -> int:
+    """What the processes of one trial may hold: most of what is free, never all of it."""
+    return int(_TRIAL_PART * free_memory_bytes())
 
 
 def free_memory_bytes() -> int:

@@ -15,6 +15,7 @@ from jupyter_ioscope.trials.isolation import Isolation
 from jupyter_ioscope.trials.outcome import Watch
 from jupyter_ioscope.trials.plan import Pilot, pilot_of
 from jupyter_ioscope.trials.progress import Reporter
+from jupyter_ioscope.trials.room import memory_limit_bytes
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggle import Toggle
 from jupyter_ioscope.trials.trial import Plan, timed
@@ -40,7 +41,7 @@ class Runner:
     ) -> None:
         self.isolation, self.reporter = isolation, reporter
         self.seed = random.Random(os.urandom(8)).randrange(1, 2**31)
-        self._watch = Watch(silence_s, cancel, reporter.tick)
+        self._watch = Watch(silence_s, cancel, reporter.tick, memory_limit_bytes())
         self._deliveries = 0
 
     def learn(self, toggle: Toggle, spec: LoaderSpec) -> dict[str, Any]:
