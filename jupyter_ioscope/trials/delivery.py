@@ -13,6 +13,11 @@ from jupyter_ioscope.trials.counting import Beats, Indices, seed_all, shut_down,
 from jupyter_ioscope.trials.samples import Sample, sample_of, split
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.trial import prepared
+from jupyter_ioscope.trials.values import values_digest
+
+
+class RowNumbers(list[int]):
+    """A batch that holds nothing but the numbers of its rows."""
 
 
 class Limit(NamedTuple):
@@ -46,9 +51,13 @@ def deliver(
         iterator = iter(build(spec))
         beats(0, 0, worker_ids(iterator))
         ended, delivered, late_s = True, 0, 0.0
+        rows: list[int] = []
         for number, batch in enumerate(iterator):
             count = indices.samples(number, batch)
-            made.add(batch, count)
+            if isinstance(batch, RowNumbers):
+                rows += batch
+            else:
+                made.add(batch, count)
             delivered += count
             beats(number + 1, delivered)
             # From the first batch on: a slow start must not leave just one batch to compare.
@@ -58,17 +67,23 @@ def deliver(
                 ended = False
                 break
         shut_down(iterator, own_process=bool(folder))
-    ids = [repr(index) for drawn in indices.ids for index in drawn][:delivered]
+    if rows:
+        ids = [repr(row) for row in rows]
+    elif spec.iterable:
+        ids = []
+    else:
+        ids = [repr(index) for drawn in indices.ids for index in drawn][:delivered]
     if ended is False and not spec.iterable:
         ended = delivered >= _length(spec)
     return {
-        "ids": [] if spec.iterable else ids,
+        "ids": ids,
         "samples": delivered,
         "complete": ended,
         "split": made.is_split,
         "forms": made.forms,
         "digests": made.digests,
         "exact": made.exact,
+        "values": made.values,
         "path": path,
     }
 
@@ -89,6 +104,7 @@ class _Writer:
         self.exact: list[str] = []
         self.forms: list[str] = []
         self.digests: list[str] = []
+        self.values: list[str] = []
         self.is_split = True
         self.size_bytes = 0
         self._index: list[list[tuple[str, str, list[int], int]]] = []
@@ -101,6 +117,7 @@ class _Writer:
             parts = [batch]
         for part in parts:
             self._add(sample_of(part))
+            self.values.append(values_digest(part))
 
     def _add(self, sample: Sample) -> None:
         self.forms.append(sample.form)
@@ -132,6 +149,7 @@ class Delivered(NamedTuple):
     forms: list[str]
     digests: list[str]
     exact: list[str]
+    values: list[str]
     path: str
 
     def numbers(self) -> Iterator[list[tuple[str, Any]]]:

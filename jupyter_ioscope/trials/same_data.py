@@ -22,6 +22,7 @@ Deliver = Callable[[str, LoaderSpec, Limit, "int | None"], Delivered]
 _ANOTHER_SEED = 90_210
 _LIMIT = Limit()
 _LIMIT_ITERABLE = Limit(samples=2_000)  # a whole epoch tells more: samples have no ids
+_MOST_ROWS, _ROWS_S = 200_000, 15.0
 
 
 def same_data(deliver: Deliver, spec_a: LoaderSpec, spec_b: LoaderSpec, toggled: bool) -> SameData:
@@ -39,10 +40,13 @@ class _Check:
     def __init__(self, deliver: Deliver, a: LoaderSpec, b: LoaderSpec, toggled: bool) -> None:
         # Delivery out of order changes when samples come, not which: it is left out here.
         self.spec_a, self.spec_b = a.changed(in_order=True), b.changed(in_order=True)
+        self.free_b, self.rows = b, b.rows if not a.iterable else None
         self.deliver, self.toggled = deliver, toggled
         self.iterable = a.iterable or b.iterable
 
     def run(self) -> SameData:
+        if self.rows is not None:
+            return self._by_rows(self.rows)
         a = self.deliver("A", self.spec_a, _LIMIT_ITERABLE if self.iterable else _LIMIT, None)
         # Everything of a complete epoch, and what comes too much, or just as many as A gave.
         most = 2 * a.samples + 1 if a.complete else a.samples
@@ -58,6 +62,8 @@ class _Check:
             return ids
         number = min(len(a.digests), len(b.digests))
         if a.digests[:number] == b.digests[:number]:
+            if not self.free_b.in_order and a.complete:
+                return self._out_of_order(a, number)
             return SameData("identical", f"{_first(a, b)}: same order, same bytes.", number)
         if self.iterable:
             other = self._other_order(a, b)
@@ -128,8 +134,49 @@ class _Check:
         )
         return SameData("not_checked", text, 0)
 
+    def _out_of_order(self, a: Delivered, number: int) -> SameData:
+        """An epoch of B as it will be delivered, compared as a set."""
+        free = self.deliver("B", self.free_b, self.limit, None)
+        if free.split and free.samples == a.samples and Counter(free.digests) != Counter(a.digests):
+            text = "Delivered out of order, B's samples are not the ones that A delivers."
+            return SameData("different", text, number)
+        text = f"All {a.samples} samples of an epoch: same bytes, in an order that may vary."
+        return SameData("identical", text, number)
+
+    def _by_rows(self, rows: LoaderSpec) -> SameData:
+        """B delivers A's rows in an order of its own: see that each comes once, then have A
+        deliver in that order."""
+        length = len(self.spec_a.dataset)
+        most = min(2 * length + 1, _MOST_ROWS)
+        found = self.deliver("B", rows, Limit(most, _LIMIT.size_bytes, _ROWS_S), None)
+        times = max(Counter(found.ids).values(), default=0)
+        if times > 1 or (found.complete and len(found.ids) != length):
+            text = f"delivers {len(set(found.ids))} of {length} rows, up to {times} times an epoch"
+            if self.toggled:
+                raise TrialError(f"arm B {text}")
+            return SameData("different", f"B {text}.", len(found.ids))
+        order = [int(row) for row in found.ids]
+        self.spec_a = self.spec_a.changed(sampler=order, in_order=True)
+        self.limit = Limit()
+        a = self.deliver("A", self.spec_a, self.limit, None)
+        b = self.deliver("B", self.spec_b, self.limit, None)
+        number = min(len(a.digests), len(b.digests))
+        whole = f"all {length:,}" if found.complete else f"the first {len(order):,}"
+        if a.split == b.split and a.digests[:number] == b.digests[:number]:
+            text = (
+                f"Of the rows, {whole} came exactly once in an epoch of B; the first {number}, "
+                "compared row by row, have the same bytes. The order is another one."
+            )
+            return SameData("identical", text, number)
+        if a.split != b.split:
+            return SameData("not_checked", "The arms' batches cannot be split into samples.", 0)
+        return self._contents(a, b, number)
+
     def _contents(self, a: Delivered, b: Delivered, number: int) -> SameData:
         """Same samples, other bytes: random contents, or the doing of B?"""
+        held = _held_otherwise(a, b, number)
+        if held is not None:
+            return held
         workers = {
             "num_workers": self.spec_b.num_workers,
             "prefetch_factor": self.spec_b.prefetch_factor,
@@ -168,6 +215,22 @@ class _Check:
             f"({number} samples)."
         )
         return SameData("not_checked", text, number)
+
+
+def _held_otherwise(a: Delivered, b: Delivered, number: int) -> SameData | None:
+    """The same values in other containers or types: a tensor for a list, int32 for int64."""
+    if not number or a.values[:number] != b.values[:number]:
+        return None
+    at = next((i for i in range(number) if a.forms[i] != b.forms[i]), None)
+    if at is None:
+        return None
+    forms = f"{_cut(a.forms[at])} in A and {_cut(b.forms[at])} in B"
+    text = f"{_first(a, b)}: the same values, held otherwise: sample {at} is {forms}."
+    return SameData("close", text, number, 0.0)
+
+
+def _cut(text: str, most: int = 120) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _first(a: Delivered, b: Delivered) -> str:
