@@ -226,15 +226,15 @@ def _fetch_start(frames: Frames) -> int:
 
 
 def made_once_ns(profile: Profile, until_ns: int) -> int:
-    """Time before an instant in transforms without a fault: the first run of one whose result is
-    kept, and batched ones or copies in a new order whose result the user does not keep."""
+    """Time before an instant in transforms that had to run: the first run of one whose result is
+    kept, and those whose result the user does not keep. Rules about transforms judge how they
+    ran."""
     total = 0
     for row in profile.transforms:
         first = row.why_missed == FIRST_RUN
         by_choice = row.why_missed.startswith(MISS_BY_CHOICE)
         again = row.why_missed.endswith(DONE_BEFORE)
-        whole = row.batched or row.kind == "flatten_indices"
-        if not row.cached and (first or (by_choice and whole and not again)):
+        if not row.cached and (first or (by_choice and not again)):
             total += max(0, min(row.end_ns, until_ns) - row.start_ns)
     return total
 
