@@ -12,6 +12,8 @@ from jupyter_ioscope.units import seconds
 
 # A first fetch this many times as long as usual ones filled something.
 _FAR_LONGER = 5
+# Any buffer costs something: less than this is the price of shuffling.
+LEAST_NS, LEAST_SHARE = 100_000_000, 0.15
 _DECODES_FIRST = ("Mapped", "Filtered")
 
 
@@ -35,6 +37,8 @@ def judge(facts: Facts) -> Finding | None:
         return None
     batch = facts.samples_per_batch
     filled_ns = sum(firsts) * size / (size + batch)
+    if filled_ns < max(LEAST_NS, LEAST_SHARE * facts.loop.wall_ns):
+        return None
     first = median(firsts) / 1e9
     chain = facts.loader.fact("stream")
     inside = chain.partition("BufferShuffled")[2]
