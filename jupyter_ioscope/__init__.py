@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from jupyter_ioscope.api import Recording, compare, load, profile, tune
+    from jupyter_ioscope.api import Recording, compare, compare_parts, load, profile, tune
     from jupyter_ioscope.errors import (
         CaptureError,
         InputError,
@@ -30,6 +30,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Recording": "jupyter_ioscope.api",
     "compare": "jupyter_ioscope.api",
+    "compare_parts": "jupyter_ioscope.api",
     "load": "jupyter_ioscope.api",
     "profile": "jupyter_ioscope.api",
     "tune": "jupyter_ioscope.api",
@@ -53,6 +54,7 @@ __all__ = [
     "TrialError",
     "__version__",
     "compare",
+    "compare_parts",
     "load",
     "load_ipython_extension",
     "profile",

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
+    from jupyter_ioscope.model.parts import Parts
     from jupyter_ioscope.model.tuning import Tuning
     from jupyter_ioscope.trials.compare import Progress
 
-__all__ = ["Recording", "compare", "load", "profile", "tune"]
+__all__ = ["Recording", "compare", "compare_parts", "load", "profile", "tune"]
 
 
 def profile(
@@ -96,6 +97,36 @@ def compare(
         cancel=cancel,
         step=Step(off_s=step_s),
     )
+
+
+def compare_parts(
+    loader: Any,
+    toggles: Iterable[str],
+    cache: str = "warm",
+    budget_s: float = 120.0,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancel: threading.Event | None = None,
+    step_s: float = 0.0,
+) -> Parts:
+    """What each of several toggles brings alone, and all of them together.
+
+    Args:
+        loader: a torch DataLoader.
+        toggles: names of two optimisations or more.
+        cache, on_progress, cancel, step_s: as for `compare`.
+        budget_s: about how long all comparisons together may take, in seconds.
+
+    Raises:
+        InputError: an argument cannot be used.
+        TrialError: none of the toggles could be tried; the text says why.
+    """
+    from jupyter_ioscope.trials.parts import compare_parts as run
+    from jupyter_ioscope.trials.step import Step
+
+    not_while_recording()
+    if not 0 <= step_s < math.inf:
+        raise InputError(f"step_s is {step_s!r}: give the seconds of your step, 0 or more")
+    return run(loader, toggles, cache, budget_s, on_progress, cancel, Step(off_s=step_s))
 
 
 def tune(

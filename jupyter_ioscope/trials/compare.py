@@ -15,6 +15,7 @@ from jupyter_ioscope.trials.progress import Progress, Reporter
 from jupyter_ioscope.trials.runner import Runner
 from jupyter_ioscope.trials.session import Session
 from jupyter_ioscope.trials.spec import spec_of
+from jupyter_ioscope.trials.statistics import ALPHA
 from jupyter_ioscope.trials.step import NO_STEP, Step
 from jupyter_ioscope.trials.toggle import Toggle, chosen
 
@@ -34,6 +35,7 @@ def compare(
     label_a: str | None = None,
     label_b: str | None = None,
     step: Step = NO_STEP,
+    alpha: float = ALPHA,
 ) -> Comparison:
     """Time `loader` (arm A) against `b`, or against itself with `toggles` switched on (arm B).
 
@@ -43,6 +45,8 @@ def compare(
 
     `step` stands in for the loop's own time with each batch, in both arms; without one the trials
     draw batches as fast as they come.
+
+    The interval misses the truth with probability `alpha` at most, however often it is looked at.
 
     Setting `cancel` ends all processes within a second. The result then holds the pairs that were
     complete, with `cancelled=True` and the verdict "undecided"; before the first pair TrialError is
@@ -73,7 +77,8 @@ def compare(
     try:
         with Isolation() as isolation:
             runner = Runner(isolation, reporter, cancel, SILENCE_S)
-            return Session(runner, (spec_a, spec_b), picked, labels, cache, budget_s, step).run()
+            specs = (spec_a, spec_b)
+            return Session(runner, specs, picked, labels, cache, budget_s, step, alpha).run()
     finally:
         ALONE.release()
 

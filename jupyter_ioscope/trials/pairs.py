@@ -20,10 +20,16 @@ _OVERTIME = 1.25  # how far the budget may be stretched to reach the least numbe
 
 class Pairs:
     """Trials made so far. `files` are the data files whose place in the page cache is proven
-    before each trial, and from which they are evicted when `cold`."""
+    before each trial, and from which they are evicted when `cold`. `alpha` is the probability with
+    which the interval may miss the truth, all looks together."""
 
-    def __init__(self, specs: tuple[LoaderSpec, LoaderSpec], cold: bool) -> None:
-        self.specs, self.cold = specs, cold
+    def __init__(
+        self,
+        specs: tuple[LoaderSpec, LoaderSpec],
+        cold: bool,
+        alpha: float = statistics.ALPHA,
+    ) -> None:
+        self.specs, self.cold, self.alpha = specs, cold, alpha
         self.files: list[str] = []
         self.trials: list[Trial] = []
         self.cached: list[Residency] = []
@@ -40,13 +46,15 @@ class Pairs:
 
     def throughput(self) -> statistics.Interval:
         a, b = self.of("A"), self.of("B")
-        return statistics.interval([t.samples_per_s for t in b], [t.samples_per_s for t in a])
+        return statistics.interval(
+            [t.samples_per_s for t in b], [t.samples_per_s for t in a], self.alpha
+        )
 
     def cpu(self) -> statistics.Interval:
         """CPU per sample, A over B."""
         a, b = self.of("A"), self.of("B")
         return statistics.interval(
-            [t.cpu_ms_per_sample for t in a], [t.cpu_ms_per_sample for t in b]
+            [t.cpu_ms_per_sample for t in a], [t.cpu_ms_per_sample for t in b], self.alpha
         )
 
     def run(self, runner: Runner, plan: Plan, budget_s: float) -> None:

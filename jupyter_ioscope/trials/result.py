@@ -54,7 +54,7 @@ def comparison(
         ratio=found.ratio,
         ratio_low=found.low,
         ratio_high=found.high,
-        confidence=1 - statistics.ALPHA,
+        confidence=1 - pairs.alpha,
         cpu_ratio=cpu.ratio,
         cpu_ratio_low=cpu.low,
         cpu_ratio_high=cpu.high,

@@ -14,6 +14,7 @@ from jupyter_ioscope.trials.result import Draft, comparison
 from jupyter_ioscope.trials.runner import Runner
 from jupyter_ioscope.trials.same_data import same_data
 from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.statistics import ALPHA
 from jupyter_ioscope.trials.step import NO_STEP, Step
 from jupyter_ioscope.trials.toggle import Toggle, refuse_or_pass
 from jupyter_ioscope.trials.trial import Plan
@@ -37,11 +38,12 @@ class Session:
         cache: str,
         budget_s: float,
         step: Step = NO_STEP,
+        alpha: float = ALPHA,
     ) -> None:
         self.runner, self.specs, self.toggles = runner, specs, toggles
         self.cold, self.budget_s, self.step = cache == "cold", budget_s, step
         names = tuple(toggle.name for toggle in toggles)
-        self.draft = Draft(Pairs(specs, self.cold), labels, names)
+        self.draft = Draft(Pairs(specs, self.cold, alpha), labels, names)
 
     def run(self) -> Comparison:
         try:

@@ -1,0 +1,61 @@
+"""Several toggles: each one's part is told, and what they make together."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from torch.utils.data import DataLoader
+
+from jupyter_ioscope.errors import InputError, TrialError
+from jupyter_ioscope.trials.parts import compare_parts
+from jupyter_ioscope.trials.progress import Progress
+from tests.trial_loaders import Sleeping
+
+pytestmark = pytest.mark.timeout(180)
+
+
+def test_each_toggle_alone_and_all_together_with_wider_intervals() -> None:
+    steps: list[Progress] = []
+    loader = DataLoader(Sleeping(2000), batch_size=4, num_workers=1)
+    found = compare_parts(
+        loader, ["workers=4", "prefetch=4"], budget_s=45, on_progress=steps.append
+    )
+    assert [row.arms[1].toggles for row in found.alone] == [("workers=4",), ("prefetch=4",)]
+    assert found.together is not None
+    assert found.together.arms[1].toggles == ("workers=4", "prefetch=4")
+    assert found.alone[0].ratio > 2
+    assert found.alone[1].ratio < 1.5
+    assert found.together.ratio > 2
+    assert found.together.confidence == pytest.approx(1 - 0.05 / 3)
+    assert "all together" in str(found)
+    assert steps[-1].text.startswith("3 of 3")
+    fractions = [step.fraction for step in steps]
+    assert fractions == sorted(fractions)
+
+
+def test_a_toggle_that_does_not_apply_is_told_and_left_out() -> None:
+    loader = DataLoader(Sleeping(400), batch_size=4, num_workers=1)
+    found = compare_parts(loader, ["workers=3", "workers", "draft_decode", "prefetch"], budget_s=16)
+    assert all(reason for _, reason in found.failed)
+    assert {name for name, _ in found.failed} <= {"draft_decode", "workers"}
+
+
+def test_one_toggle_is_no_question_of_parts() -> None:
+    with pytest.raises(InputError, match="two toggles"):
+        compare_parts(DataLoader(Sleeping(8)), ["prefetch"])
+
+
+def test_nothing_that_applies_is_an_error_with_all_reasons() -> None:
+    loader = DataLoader(Sleeping(40), batch_size=4)
+    with pytest.raises(TrialError, match=r"prefetch: .*num_workers is 0.*persistent_workers"):
+        compare_parts(loader, ["prefetch", "persistent_workers"], budget_s=4)
+
+
+def test_cancelled_before_it_begins_it_has_no_parts() -> None:
+    cancel = threading.Event()
+    cancel.set()
+    loader = DataLoader(Sleeping(40), batch_size=4, num_workers=1)
+    found = compare_parts(loader, ["prefetch", "persistent_workers"], budget_s=4, cancel=cancel)
+    assert found.cancelled
+    assert found.alone == ()
