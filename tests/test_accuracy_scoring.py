@@ -18,7 +18,7 @@ from tests.accuracy import baselines
 from tests.accuracy.coarse import CONSUMER, CPU, IO, RESOURCE_OF
 from tests.accuracy.corpus import NOT_REBUILT, own
 from tests.accuracy.entries import HEALTHY, Entry, external
-from tests.accuracy.judge import Verdict, lines
+from tests.accuracy.judge import LEAST_COST, Verdict, cost_of_trouble, lines
 from tests.accuracy.page import page
 from tests.accuracy.scoring import (
     NOTHING,
@@ -240,6 +240,14 @@ def test_an_entry_comes_back_from_its_file() -> None:
     assert Entry.from_json(json.loads(json.dumps(entry.to_json()))) == entry
     with pytest.raises(InputError, match="no entry"):
         Entry.from_json({"name": "x"})
+
+
+def test_a_milder_run_counts_only_where_its_trouble_still_costs_something() -> None:
+    mild = Entry("x", "single", "", ("decode_cpu",), "mild", step=1.5, batch_s=0.1)
+    assert cost_of_trouble(mild, {"batches": 10, "wall_s": 2.5}) == pytest.approx(0.4)
+    assert cost_of_trouble(mild, {"batches": 10, "wall_s": 1.6}) < LEAST_COST
+    severe = Entry("x", "single", "", ("decode_cpu",), "severe")
+    assert cost_of_trouble(severe, {"batches": 10, "wall_s": 1.0}) == 1
 
 
 def test_the_corpus_has_every_label_or_says_why_not() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), ROOT / "notebooks" / "measurements.md"]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "notebooks").glob("*.md"))]
 
 
 def rows(document: Path, heading: str) -> list[list[str]]:

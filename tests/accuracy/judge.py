@@ -20,6 +20,9 @@ from tests.accuracy.baselines import Said, baselines
 from tests.accuracy.entries import HEALTHY, Entry
 from tests.accuracy.record import PROFILE, RESULT
 
+# A milder run counts where its trouble still costs this part of the loop.
+LEAST_COST = 0.2
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -92,12 +95,22 @@ def judge_one(result_path: Path) -> Verdict:
     entry = Entry.from_json(result["entry"])
     if result["skipped"]:
         return _skipped(entry, result_path.parent.name, result["skipped"])
+    cost = cost_of_trouble(entry, result)
+    if cost < LEAST_COST:
+        reason = f"the machine was busier before: the trouble cost only {cost:.0%} of this loop"
+        return _skipped(entry, result_path.parent.name, reason)
     name = result_path.name.removesuffix(RESULT)
     try:
         profile = files.load(result_path.with_name(name + PROFILE))
     except ProfileFileError:  # kept by a version with another model
         return _skipped(entry, result_path.parent.name, "it was kept by another version of ioscope")
     return verdict(entry, result_path.parent.name, profile, diagnose(profile))
+
+
+def cost_of_trouble(entry: Entry, result: dict[str, Any]) -> float:
+    """Part of the run that its steps do not fill, where steps were added; 1 without them."""
+    steps_s = entry.step * entry.batch_s * result["batches"]
+    return 1 - steps_s / result["wall_s"] if entry.step and result["wall_s"] else 1.0
 
 
 def verdict(entry: Entry, tier: str, profile: Profile, diagnosis: Diagnosis) -> Verdict:
