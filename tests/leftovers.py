@@ -55,7 +55,29 @@ def _temporary() -> set[str]:
 
 def _shared_memory() -> set[str]:
     folder = Path("/dev/shm")
-    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if not folder.is_dir():
+        return set()
+    names = {path.name for path in folder.iterdir()}
+    return names - _mapped_by_others() if names else names
+
+
+def _mapped_by_others() -> set[str]:
+    """What processes that are not below this one have mapped or open: theirs, not left by ours."""
+    ours = {os.getpid(), *everything_below()}
+    found: set[str] = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        if int(process.name) in ours:
+            continue
+        try:
+            lines = (process / "maps").read_text(errors="replace").splitlines()
+            targets = [os.readlink(link) for link in (process / "fd").iterdir()]
+        except OSError:
+            continue
+        for text in (*lines, *targets):
+            _, there, name = text.partition("/dev/shm/")
+            if there:
+                found.add(name.removesuffix(" (deleted)"))
+    return found
 
 
 def _threads() -> set[str]:

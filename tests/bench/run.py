@@ -18,7 +18,15 @@ from typing import Any
 from tests.bench.measure import machine
 from tests.bench.table import page
 
-SCRIPTS = ("import_time", "helpers", "report_time", "slowdown", "comparisons", "blocked_stacks")
+SCRIPTS = (
+    "import_time",
+    "helpers",
+    "report_time",
+    "slowdown",
+    "comparisons",
+    "settings",
+    "blocked_stacks",
+)
 TIMEOUT_S = 900
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / ".demo" / "measurements.json"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -139,6 +141,44 @@ def comparison_rows(result: dict[str, Any]) -> Iterator[Row]:
     )
 
 
+def setting_rows(result: dict[str, Any]) -> Iterator[Row]:
+    loads = result["loads"]
+    for name, row in loads.items():
+        count = len(row["rows"])
+        yield Row(
+            f"predicted against measured, {name}",
+            f"off by {row['median_error']:.1%} (median of {count})",
+            f"{row['covered']} of {count} inside; two runs of one setting: {row['noise']:.1%}",
+            "",
+            "",
+        )
+    errors = [
+        abs(math.log(one["predicted"] / one["measured"]))
+        for row in loads.values()
+        for one in row["rows"]
+    ]
+    covered = sum(row["covered"] for row in loads.values()) / len(errors)
+    regrets = sorted(row["regret"] for row in loads.values())
+    runs = max(row["runs"] for row in loads.values())
+    median, most = statistics.median(regrets), regrets[round(0.9 * (len(regrets) - 1))]
+    off = statistics.median(errors)
+    yield Row("all of them, median", f"off by {off:.1%}", "", "at most 7 %", reached(off, 0.07))
+    yield Row(
+        "90 % intervals that held the measured value",
+        f"{covered:.0%}",
+        f"of {len(errors)}",
+        "at least 85 %",
+        reached(0.85, covered),
+    )
+    yield Row(
+        "what the search loses against the best of the grid",
+        f"{median:.1%} (median)",
+        f"90th percentile {most:.1%}, at most {runs} runs",
+        "at most 3 %, 8 % and 6 runs",
+        "met" if median <= 0.03 and most <= 0.08 and runs <= 6 else "not met",
+    )
+
+
 def signed_percent(fraction: float) -> str:
     return f"{100 * fraction:+.1f} %"
 
@@ -197,5 +237,6 @@ SECTIONS = {
     "import_time": ("Import", import_rows),
     "report_time": ("Report", report_rows),
     "comparisons": ("Comparisons", comparison_rows),
+    "settings": ("Predictions of workers x prefetch, and the search", setting_rows),
     "blocked_stacks": ("Stacks by state: a loader with a known split", blocked_rows),
 }
