@@ -87,9 +87,16 @@ def test_small_files_of_little_cost_are_no_trouble() -> None:
 @pytest.mark.parametrize("row", [values.NPZ, values.SEEK, values.H5_READ, values.READ_LINE])
 def test_far_more_is_read_than_used(row: tuple[Frame, ...]) -> None:
     made = values.profile((row, 40), (values.USER, 5), read_bytes=5_000_000, **ROWS)
-    found = first(made)
+    found = first(values.opened(made, files=1, opens=800, size=5_000_000))
     assert found.cause == "read_amplification"
     assert "5,000 times" in " ".join(found.evidence) or "5.00 MB" in " ".join(found.evidence)
+
+
+def test_what_is_read_once_and_becomes_a_small_sample_is_no_waste() -> None:
+    made = values.profile((values.READ_LINE, 40), read_bytes=2_000_000, **ROWS)
+    once = values.opened(made, files=1, opens=2, size=1_600_000_000)
+    assert "read_amplification" not in causes(once)
+    assert "read_amplification" not in causes(made)  # files that are not known
 
 
 def test_unpacking_that_no_counter_shows_is_told_by_its_time() -> None:

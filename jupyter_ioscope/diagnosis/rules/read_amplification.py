@@ -72,6 +72,7 @@ _WHOLE = Case(
 # A file that is opened for every item, or read in many pieces, is read by code between the reads as
 # well (a loop over lines). One that is loaded once is not.
 _OPENS_A_SAMPLE = 0.25
+_AGAIN = 4.0
 _CALLS_A_SAMPLE = 8
 _BETWEEN = ("user", "library")
 
@@ -115,13 +116,25 @@ def _case(facts: Facts, times: float) -> Case | None:
         return _MEMBER if times or _slow_for_its_bytes(facts, _MEMBER) else None
     if seen("container_read")[0] > seen(*_WHOLE.kinds)[0]:
         return _CHUNKS if times or _slow_for_its_bytes(facts, _CHUNKS) else None
-    if not times:
+    if not times or not _read_again(facts):
         return None
     storage = facts.storage
     often = storage.opens_per_sample >= _OPENS_A_SAMPLE
     if often or storage.read_calls_per_sample >= _CALLS_A_SAMPLE:
         return _WHOLE
     return _WHOLE._replace(kinds=tuple(kind for kind in _WHOLE.kinds if kind not in _BETWEEN))
+
+
+def _read_again(facts: Facts) -> bool:
+    """Whether more was read than the files hold, so that the same bytes came again and again. What
+    is read once may well become a small sample: that is no waste."""
+    sizes = {use.path: use.size_bytes for use in facts.profile.files if use.mode in ("r", "rw")}
+    held = sum(size for size in sizes.values() if size > 0)
+    if not held:
+        return False
+    samples = sum(row.samples for row in facts.fetches if row.samples > 0)
+    epochs = max(1, len({row.epoch for row in facts.batches}))
+    return facts.storage.read_bytes_per_sample * samples > _AGAIN * held * epochs
 
 
 def _times_as_many(facts: Facts) -> float:
