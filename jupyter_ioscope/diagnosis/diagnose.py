@@ -16,6 +16,7 @@ from jupyter_ioscope.diagnosis.headline import detail, headline
 from jupyter_ioscope.diagnosis.outliers import outliers_of
 from jupyter_ioscope.diagnosis.ranking import BEFORE, margin, ranked, separated, would_separate
 from jupyter_ioscope.diagnosis.rules._rule import Rule
+from jupyter_ioscope.diagnosis.states_from_inside import with_states_from_inside
 from jupyter_ioscope.diagnosis.throughput import throughput_of
 from jupyter_ioscope.diagnosis.tiers import tier_of
 from jupyter_ioscope.errors import NotMeasuredError
@@ -44,6 +45,7 @@ def diagnose(profile: Profile) -> Diagnosis:
 
 def judged(profile: Profile, rules: Sequence[Rule]) -> Diagnosis:
     """`diagnose` with the rules given: one broken rule never hides the others."""
+    profile = with_states_from_inside(profile)
     facts = Facts(profile)
     unknown: list[Unknown] = []
     waits = _try("waits", lambda: facts.waits, Waits(None, (), 0.0, 0.0), unknown)

@@ -42,8 +42,8 @@ _LINES = ("gil", "lock", "run_queue")
 _LINE_AS_LONG = 0.5
 
 # Other programs may end by themselves, and the user's own cause stays: theirs comes first only
-# where it costs more than this many times as much.
-_OTHERS_FIRST = 4.0
+# where that one is less than this part of the loop, and theirs costs so many times as much.
+_OTHERS_FIRST, _OWN_PART = 4.0, 0.1
 
 # A cause that says more exactly what a general one is made of stands for it from this part on.
 _REFINED = 0.5
@@ -53,9 +53,10 @@ _REFINED = 0.5
 STEP = "not_loader_bound"
 _PART_OF_STEP = 0.1
 
-# The user's own work with a batch is what the loop is for: it is no fault. It comes first where
-# nothing else costs a third as much (then the loop is as fast as it can be, more or less), and
-# after the largest cause that can be fixed otherwise.
+# The user's own work with a batch is what the loop is for: it is no fault. A fault with a name of
+# its own comes before it from this part of the loop on; work that every loop has some of, where it
+# costs a third as much as the step.
+_FAULT_PART = 0.15
 _STEP_FIRST = 3.0
 
 # A profile more than this many times as long is no advice that anybody follows.
@@ -104,11 +105,12 @@ def _faults_before_step(kept: list[Finding]) -> list[Finding]:
     """The largest cause that can be fixed, before a step that does not dwarf it."""
     if not kept or kept[0].cause != STEP:
         return kept
+    step_s = kept[0].cost_s
     for at, row in enumerate(kept[1:], 1):
-        if row.cause != OTHERS and row.share >= _PART_OF_STEP:
-            if row.cost_s * _STEP_FIRST >= kept[0].cost_s:
-                return [row, *kept[:at], *kept[at + 1 :]]
-            return kept
+        named = row.cause not in _LEAST_S and row.share >= _FAULT_PART
+        common = row.cause != OTHERS and row.cost_s * _STEP_FIRST >= step_s
+        if named or (common and row.share >= _PART_OF_STEP):
+            return [row, *kept[:at], *kept[at + 1 :]]
     return kept
 
 
@@ -133,7 +135,7 @@ def _said_better(row: Finding, others: Iterable[Finding]) -> bool:
 
 
 def _far_ahead(first: Finding, second: Finding) -> bool:
-    return first.cost_s > _OTHERS_FIRST * second.cost_s
+    return first.cost_s > _OTHERS_FIRST * second.cost_s and second.share < _OWN_PART
 
 
 def error_of(row: Finding) -> float:

@@ -1,0 +1,96 @@
+"""States of threads that could not be read from outside, taken from inside the processes.
+
+Without the right to look into another process its threads are seen to be blocked, but not in what;
+without a sampler they are not seen at all. A process may always look at itself: the thread that
+takes stacks of blocked threads (`Profile.blocked`) notes what each was blocked in.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from jupyter_ioscope.diagnosis.blocked_instants import Instant, Phases, instants_of
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.model.readings import STATES, ThreadReadings
+
+_ROLES = ("consumer", "worker")
+_UNSEEN = STATES.index("blocked")
+# Instants are about 50 ms apart: a state so near, in the same phase, most likely is the same.
+_NEAR_NS = 200_000_000
+
+# (process, inside a fetch) -> instants in order of time.
+_Seen = Mapping[tuple[int, bool], Sequence[Instant]]
+
+
+def with_states_from_inside(profile: Profile) -> Profile:
+    """The same profile, its unseen states filled in where they were seen from inside."""
+    if profile.blocked is None:
+        return profile
+    unseen = any(_UNSEEN in row.states for row in profile.threads if row.role in _ROLES)
+    if profile.threads and not unseen:
+        return profile
+    seen: dict[tuple[int, bool], list[Instant]] = {}
+    for instant in instants_of(profile, _ROLES, None, None):
+        seen.setdefault((instant.pid, instant.phase == "fetch"), []).append(instant)
+    if not seen:
+        return profile
+    if not profile.threads:
+        return replace(profile, threads=_from_inside_only(profile, seen))
+    phases = Phases(profile)
+    threads = tuple(
+        _filled(row, seen, phases) if row.role in _ROLES else row for row in profile.threads
+    )
+    return replace(profile, threads=threads)
+
+
+def _filled(row: ThreadReadings, seen: _Seen, phases: Phases) -> ThreadReadings:
+    states = []
+    for when, state in zip(row.sample_ns, row.states, strict=True):
+        if state == _UNSEEN:
+            inside = phases.of(row.pid, when)[0] == "fetch"
+            state = _nearest(seen.get((row.pid, inside), ()), when)
+        states.append(state)
+    return replace(row, states=tuple(states))
+
+
+def _nearest(instants: Sequence[Instant], when_ns: int) -> int:
+    at = bisect_left(instants, when_ns, key=lambda row: row.time_ns)
+    near = instants[max(0, at - 1) : at + 1]
+    best = min(near, key=lambda row: abs(row.time_ns - when_ns), default=None)
+    if best is None or abs(best.time_ns - when_ns) > _NEAR_NS:
+        return _UNSEEN
+    return STATES.index(best.state)
+
+
+def _from_inside_only(profile: Profile, seen: _Seen) -> tuple[ThreadReadings, ...]:
+    """Threads of which only blocked instants are known. Their exact times are not, so nothing but
+    how blocked time divides can be read from them."""
+    workers = {row.pid: row.worker for row in profile.fetches if row.worker >= 0}
+    workers |= {row.pid: row.worker for row in profile.workers}
+    by_pid: dict[int, list[Instant]] = {}
+    for (pid, _), instants in seen.items():
+        by_pid.setdefault(pid, []).extend(instants)
+    threads = []
+    for pid, instants in sorted(by_pid.items()):
+        instants.sort()
+        own = pid == profile.pid
+        threads.append(
+            ThreadReadings(
+                pid=pid,
+                tid=profile.consumer_tid if own else pid,
+                name="",
+                role="consumer" if own else "worker",
+                worker=-1 if own else workers.get(pid, -1),
+                first_ns=instants[0].time_ns,
+                last_ns=instants[-1].time_ns,
+                run_ns=0,
+                run_queue_ns=0,
+                major_faults=0,
+                exact=False,
+                sample_ns=tuple(row.time_ns for row in instants),
+                states=tuple(STATES.index(row.state) for row in instants),
+            )
+        )
+    return tuple(threads)

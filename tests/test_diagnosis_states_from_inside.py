@@ -1,0 +1,89 @@
+"""Without the right to look into processes, what they saw of themselves names the state."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from jupyter_ioscope.diagnosis.diagnose import diagnose
+from jupyter_ioscope.diagnosis.states_from_inside import with_states_from_inside
+from jupyter_ioscope.model.observed import BlockedStack, BlockedStacks
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.model.readings import STATES, Frame
+from tests import builders
+
+UNSEEN = STATES.index("blocked")
+STATE = {"sleep": "sleep", "network": "network", "disk": "disk"}
+
+
+def refused(kind: str, workers: int = 2) -> Profile:
+    """A profile whose states from outside are unknown, with instants from inside."""
+    full = builders.profile(workers, states={"cpu": 0.1, kind: 0.9}, batches=160)
+    hidden = tuple(
+        replace(
+            row,
+            states=tuple(state if STATES[state] == "running" else UNSEEN for state in row.states),
+        )
+        for row in full.threads
+    )
+    seen = [
+        BlockedStack(
+            row.role,
+            row.worker,
+            row.pid,
+            STATES.index(kind),
+            (0,),
+            tuple(
+                when
+                for when, state in zip(row.sample_ns, row.states, strict=True)
+                if STATES[state] == kind
+            ),
+        )
+        for row in full.threads
+        if row.role in ("worker", "consumer")
+    ]
+    stacks = tuple(row for row in seen if row.seen_ns)
+    blocked = BlockedStacks(20.0, (Frame("read", "/x/data.py", 3),), stacks)
+    return builders.without(full, threads=hidden, blocked=blocked, tier="no_ptrace")
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause"),
+    [
+        ("network", "network_latency"),
+        ("disk", "disk_latency"),
+        ("sleep", "no_workers_latency_bound"),
+    ],
+)
+def test_the_cause_is_the_same_as_with_all_rights(kind: str, cause: str) -> None:
+    assert diagnose(refused(kind)).findings[0].cause == cause
+
+
+def test_without_what_was_seen_inside_the_reason_stays_unknown() -> None:
+    blind = builders.without(refused("network"), blocked=None)
+    assert diagnose(blind).findings[0].cause != "network_latency"
+
+
+def test_without_any_sampler_the_blocked_instants_stand_for_the_threads() -> None:
+    only = builders.without(refused("network"), threads=(), tier="in_process")
+    assert diagnose(only).findings[0].cause == "network_latency"
+    filled = with_states_from_inside(only)
+    assert {row.role for row in filled.threads} == {"worker"}
+    assert not any(row.exact for row in filled.threads)
+
+
+def test_states_seen_from_outside_are_left_as_they_are() -> None:
+    full = builders.profile(2, states={"cpu": 0.1, "disk": 0.9})
+    assert with_states_from_inside(full) is full
+
+
+def test_an_instant_far_away_says_nothing() -> None:
+    profile = refused("disk")
+    assert profile.blocked is not None
+    far = tuple(
+        row._replace(seen_ns=tuple(when + 3_600_000_000_000 for when in row.seen_ns))
+        for row in profile.blocked.stacks
+    )
+    moved = builders.without(profile, blocked=replace(profile.blocked, stacks=far))
+    assert with_states_from_inside(moved).threads == moved.threads
