@@ -27,8 +27,26 @@ def sources(path: Path) -> list[str]:
     return ["".join(cell["source"]) for cell in code_cells(path)]
 
 
-def test_there_is_a_first_tutorial() -> None:
-    assert NOTEBOOKS / "01_first_profile.ipynb" in TUTORIALS
+@pytest.mark.parametrize("name", ["01_first_profile", "02_find_the_cause"])
+def test_the_tutorials_are_there_and_the_readme_leads_to_each(name: str) -> None:
+    assert NOTEBOOKS / f"{name}.ipynb" in TUTORIALS
+    readme = (NOTEBOOKS.parent / "README.md").read_text(encoding="utf-8")
+    assert f"(notebooks/{name}.ipynb)" in readme
+
+
+def test_five_loops_have_five_causes_and_an_answer_to_unfold() -> None:
+    path = NOTEBOOKS / "02_find_the_cause.ipynb"
+    checks = [cell for cell in code_cells(path) if "check" in cell["metadata"].get("tags", [])]
+    assert all(cell["metadata"]["jupyter"]["source_hidden"] for cell in checks)
+    texts = ["".join(cell["source"]) for cell in checks]
+    causes = [re.findall(r"found\(slow, (.*)\)", text) for text in texts]
+    assert len({cause for named in causes for cause in named}) == 5
+    assert sum("assert fixed_s < slow_s" in text for text in texts) == 5
+    text = path.read_text(encoding="utf-8")
+    for word in ("**Look at**", "**Question.**", "<details>", "</details>"):
+        assert text.count(word) == 5, word
+    # every loop runs twice under ioscope: as it is, and repaired
+    assert sum(source.startswith("%%ioscope") for source in sources(path)) == 10
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
