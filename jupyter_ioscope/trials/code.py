@@ -23,8 +23,8 @@ def code_of(spec_a: LoaderSpec, spec_b: LoaderSpec, name: str = "loader") -> str
     changes = _changes(spec_a, spec_b)
     before = list(spec_b.before[len(spec_a.before) :])
     said = dict(spec_b.written)
-    if not changes and not before and spec_a.written == spec_b.written:
-        return ""
+    if not changes and spec_a.written == spec_b.written:
+        return "\n".join(before)
     if spec_b.direct:
         return "\n".join([*before, f"{name} = {said.get('dataset', name)}"])
     if spec_b.state is not None and spec_b.notes:

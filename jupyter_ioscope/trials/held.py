@@ -46,15 +46,20 @@ def why_none(spec: LoaderSpec) -> str:
     return "no Hugging Face dataset was found in the loader's dataset or its attributes"
 
 
-def with_held(spec: LoaderSpec, found: Held, dataset: Any, call: str) -> LoaderSpec:
+def with_held(
+    spec: LoaderSpec, found: Held, dataset: Any, call: str, first: str = ""
+) -> LoaderSpec:
     """`spec` with `dataset` in place of the one that was found. `call` is how a user gets it:
-    ".with_format('torch')" after the old one's name, or a whole expression with {old} in it."""
+    ".with_format('torch')" after the old one's name, or a whole expression that begins with
+    "=". `first` is a line that comes before, with {old} for the old one."""
     name = dict(spec.written).get("dataset", "loader" if spec.direct else "loader.dataset")
     old = ".".join([name if not found.path else "dataset", *_shown(spec, found.path)])
-    new = call.replace("{old}", old) if "{old}" in call else old + call
-    lines: tuple[str, ...] = (f"dataset = {new}",)
+    new = call.removeprefix("=") if call.startswith("=") else old + call
+    lines = [f"dataset = {new}"]
     if _shown(spec, found.path):
-        lines = ("import copy", f"dataset = copy.copy({name})", f"{old} = {new}")
+        lines = ["import copy", f"dataset = copy.copy({name})", f"{old} = {new}"]
+    if first:
+        lines.insert(-1, first.replace("{old}", old))
     return spec.changed(
         dataset=replaced(spec.dataset, found.path, dataset),
         before=(*spec.before, *lines),
@@ -87,10 +92,12 @@ def formatted_like(dataset: Any, old: Any) -> Any:
     )
 
 
-def hf_code(spec: LoaderSpec, call: str) -> str:
+def hf_code(spec: LoaderSpec, call: str, first: str = "") -> str:
     """The code for a change of the dataset that is known without a look at data."""
     found = held(spec)
-    return "" if found is None else code_of(spec, with_held(spec, found, found.dataset, call))
+    if found is None:
+        return ""
+    return code_of(spec, with_held(spec, found, found.dataset, call, first))
 
 
 def _kind() -> Any:

@@ -84,12 +84,18 @@ def is_loader(value: Any) -> bool:
 
 
 def spec_of(loader: Any, argument: str = "loader") -> LoaderSpec:
-    """Describe a torch DataLoader; nothing of it is touched or iterated.
+    """Describe a torch DataLoader, or a Hugging Face dataset (or an object around one) that a loop
+    iterates itself; nothing of it is touched or iterated.
 
     Raises:
-        InputError: `loader` is not a torch DataLoader.
+        InputError: `loader` is neither.
     """
     if not is_loader(loader):
+        from jupyter_ioscope.trials.hf_spec import direct_spec
+
+        direct = direct_spec(loader)
+        if direct is not None:
+            return direct
         text = repr(type(loader))
         raise InputError(
             f"{argument} must be a torch DataLoader, got {text}; "

@@ -62,6 +62,8 @@ def tune(
     """
     check_budget(budget_s)
     spec = spec_of(loader)
+    if spec.direct:
+        raise InputError("a loop over a dataset itself has no workers to tune: give a DataLoader")
     reporter = Reporter(on_progress, budget_s)
     if not ALONE.acquire(blocking=False):
         raise TrialError("another comparison is running in this process: wait for it or cancel it")

@@ -1,0 +1,43 @@
+"""What toggles share that look at samples first: all of it runs in a trial's child."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from jupyter_ioscope.errors import TrialError
+from jupyter_ioscope.trials.build import build
+from jupyter_ioscope.trials.counting import seed_all
+from jupyter_ioscope.trials.spec import LoaderSpec
+
+_SEED = 11
+BATCHES = 4  # enough to see a loader's usual way; the same-data check looks at more
+
+
+def alone(spec: LoaderSpec) -> LoaderSpec:
+    """The same loader in the main process."""
+    return spec.changed(num_workers=0, prefetch_factor=None, persistent_workers=False)
+
+
+def first_batches(spec: LoaderSpec, most: int = BATCHES) -> Iterator[Any]:
+    """The first batches under one fixed seed, made in this process."""
+    seed_all(_SEED)
+    for change in spec.in_child:
+        change.install()
+    for number, batch in enumerate(build(alone(spec)), 1):
+        yield batch
+        if number >= most:
+            return
+
+
+def raise_refusal(name: str, facts: dict[str, Any]) -> None:
+    """Raises TrialError where `facts` hold a reason under "refusal"."""
+    reason = facts.get("refusal")
+    if reason:
+        raise TrialError(f"arm B: the toggle {name!r} does not apply: {reason}")
+
+
+def short(error: BaseException) -> str:
+    """An exception in one line of at most 160 characters."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= 160 else text[:159] + "…"

@@ -1,0 +1,43 @@
+"""No more workers than cores, or than there are shards to read."""
+
+from __future__ import annotations
+
+from jupyter_ioscope.capture.cores import usable_cores
+from jupyter_ioscope.trials.code import code_of
+from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.toggle import Toggle
+
+
+def most_useful(spec: LoaderSpec) -> int:
+    """The workers that find a core and a shard of their own."""
+    shards = getattr(spec.dataset, "num_shards", None) if spec.iterable else None
+    known = isinstance(shards, int) and shards > 0
+    return min(usable_cores(), shards) if known and shards else usable_cores()
+
+
+def refuse(spec: LoaderSpec) -> str:
+    if spec.num_workers <= most_useful(spec):
+        return f"num_workers is {spec.num_workers}, and this process may use {usable_cores()} cores"
+    return ""
+
+
+def apply(spec: LoaderSpec) -> LoaderSpec:
+    return spec.changed(num_workers=most_useful(spec))
+
+
+def code(spec: LoaderSpec) -> str:
+    return code_of(spec, apply(spec))
+
+
+TOGGLE = Toggle(
+    name="fewer_workers",
+    title="No more workers than cores",
+    effect="Sets num_workers to the cores this process may use (to the shards of a stream, where "
+    "there are fewer): workers that compute then no longer take turns on a core.",
+    cost="Workers that wait instead of computing overlap less: where samples wait for a disk or a "
+    "network, more workers than cores are right.",
+    refuse=refuse,
+    apply=apply,
+    code=code,
+    order=10,
+)
