@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,46 @@ def test_it_is_found_behind_wrappers_and_in_attributes(table: Any) -> None:
         facts = told(dataset)
         assert (facts["kind"], facts["wrapped"]) == ("Dataset", "yes")
     assert told(table)["wrapped"] == "no"
+
+
+TABLE: Any = None
+
+
+class ReadsGlobal:
+    """As in a notebook, where the dataset is a variable of a cell above."""
+
+    def __getitem__(self, index: int) -> Any:
+        return TABLE[index]
+
+
+def test_it_is_found_where_functions_of_the_dataset_take_it_from(
+    table: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Calls:
+        def __init__(self, get: Any) -> None:
+            self.get = get
+
+        def __getitem__(self, index: int) -> Any:
+            return self.get(index)
+
+    def read(rows: Any, index: int) -> Any:
+        return rows[index]
+
+    assert told(Calls(lambda index: table[index]))["kind"] == "Dataset"
+    assert told(Calls(functools.partial(read, table)))["kind"] == "Dataset"
+    assert told(Calls(Calls(lambda index: table[index]).__getitem__))["kind"] == "Dataset"
+    monkeypatch.setitem(ReadsGlobal.__getitem__.__globals__, "TABLE", table)
+    assert told(ReadsGlobal())["kind"] == "Dataset"
+    assert facts_of(Calls(lambda index: index)) == ()
+
+
+def test_a_dataset_that_holds_itself_is_searched_once() -> None:
+    class Ring:
+        def __init__(self) -> None:
+            self.me = [self]
+            self.many = [object() for _ in range(10_000)]
+
+    assert facts_of(Ring()) == ()
 
 
 def test_other_and_broken_datasets_tell_nothing_and_raise_nothing(table: Any) -> None:

@@ -90,7 +90,7 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
             kept.insert(0, line)
     if len(kept) == 1 and kept[0].cause == OTHERS and kept[0].share < _OTHERS_ALONE:
         kept = []
-    return (*harmful, *_faults_before_step(_parts_before_step(kept)))
+    return (*harmful, *_faults_before_step(kept))
 
 
 def _noise(row: Finding) -> bool:
@@ -103,26 +103,24 @@ def _noise(row: Finding) -> bool:
 
 def _faults_before_step(kept: list[Finding]) -> list[Finding]:
     """The largest cause that can be fixed, before a step that does not dwarf it."""
-    if not kept or kept[0].cause != STEP:
+    at = next((at for at, row in enumerate(kept) if row.cause == STEP), None)
+    if at is None:
         return kept
-    step_s = kept[0].cost_s
-    for at, row in enumerate(kept[1:], 1):
-        named = row.cause not in _LEAST_S and row.share >= _FAULT_PART
-        common = row.cause != OTHERS and row.cost_s * _STEP_FIRST >= step_s
-        if named or (common and row.share >= _PART_OF_STEP):
-            return [row, *kept[:at], *kept[at + 1 :]]
+    step = kept[at]
+    for place in range(at + 1, len(kept)):
+        if _before_step(kept[place], step):
+            return [*kept[:at], kept[place], *kept[at:place], *kept[place + 1 :]]
     return kept
 
 
-def _parts_before_step(kept: list[Finding]) -> list[Finding]:
-    """The largest part of the step that can be left out, before the step as a whole."""
-    step = next((at for at, row in enumerate(kept) if row.cause == STEP), None)
-    if step is None:
-        return kept
-    for at in range(step + 1, len(kept)):
-        if STEP in kept[at].refines and kept[at].share >= _PART_OF_STEP:
-            return [*kept[:step], kept[at], *kept[step:at], *kept[at + 1 :]]
-    return kept
+def _before_step(row: Finding, step: Finding) -> bool:
+    if row.cause == OTHERS:
+        return False
+    if STEP in row.refines:  # a part of the step that can be left out
+        return row.share >= _PART_OF_STEP
+    named = row.cause not in _LEAST_S and row.share >= _FAULT_PART
+    common = row.cost_s * _STEP_FIRST >= step.cost_s and row.share >= _PART_OF_STEP
+    return named or common
 
 
 def _said_better(row: Finding, others: Iterable[Finding]) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,7 +17,8 @@ _NAMES = 8  # columns named under a fact
 _CHAIN = 16  # steps of a stream
 _FILES = 64  # whose sizes are looked up
 _CHUNKS = 4_000  # arrays of a table whose sizes are added up
-_LAYERS = 4  # Subset in ConcatDataset in ...
+_LAYERS = 5  # Subset in ConcatDataset in ..., a function, what that closes over
+_MOST_HELD = 500  # objects looked at
 _DECODED = ("Image", "Audio", "Video", "Pdf", "Nifti", "Mesh")
 _LISTS = ("nested_lists", "lists", "fixed_arrays")
 _NUMBERS = ("int", "uint", "float", "bool")
@@ -30,7 +34,7 @@ def facts_of(dataset: Any) -> Facts:
     nested_lists, lists, fixed_arrays, strings.
     """
     try:
-        found = _behind(dataset, _LAYERS)
+        found = _behind(dataset)
     except Exception:  # a user's attribute may be anything
         return ()
     if found is None:
@@ -62,28 +66,51 @@ def _kinds() -> tuple[type, ...]:
     return tuple(kind for kind in found if isinstance(kind, type))
 
 
-def _behind(dataset: Any, layers: int) -> Any:
-    """The first dataset of the library among: the dataset, what it wraps, its attributes."""
+def _behind(dataset: Any) -> Any:
+    """The nearest dataset of the library that the dataset is, holds, or reads its items from."""
     kinds = _kinds()
     if not kinds:
         return None
-    if isinstance(dataset, kinds):
-        return dataset
-    held = getattr(dataset, "__dict__", None)
-    if not layers or not isinstance(held, dict):
-        return None
-    for value in list(held.values())[:_CHAIN]:
-        items = value[:1] if isinstance(value, (list, tuple)) else (value,)
-        for item in items:
-            if isinstance(item, kinds):
-                return item
-            wraps = isinstance(getattr(item, "__dict__", None), dict) and hasattr(
-                type(item), "__getitem__"
-            )
-            found = _behind(item, layers - 1) if wraps else None
-            if found is not None:
-                return found
+    layer, known = [dataset], {id(dataset)}
+    for _ in range(_LAYERS + 1):
+        below: list[Any] = []
+        for value in layer:
+            if isinstance(value, kinds):
+                return value
+            for item in _held_by(value):
+                if id(item) not in known and len(known) < _MOST_HELD:
+                    known.add(id(item))
+                    below.append(item)
+        layer = below
     return None
+
+
+def _held_by(value: Any) -> Iterator[Any]:
+    """What a dataset or a function may take items from: attributes, what its functions close over
+    and which globals they name. Nothing of the user's is called."""
+    if isinstance(value, types.MethodType):
+        yield value.__self__
+        value = value.__func__
+    if isinstance(value, functools.partial):
+        yield from (value.func, *value.args[:_CHAIN], *value.keywords.values())
+    elif isinstance(value, types.FunctionType):
+        for cell in (value.__closure__ or ())[:_CHAIN]:
+            with contextlib.suppress(ValueError):  # not filled yet
+                yield cell.cell_contents
+        for name in value.__code__.co_names[:_CHAIN]:
+            found = value.__globals__.get(name)
+            if not isinstance(found, (type, types.ModuleType, types.BuiltinFunctionType)):
+                yield found
+    elif isinstance(value, (list, tuple)):
+        yield from value[:1]
+    elif not isinstance(value, (type, types.ModuleType)):
+        held = getattr(value, "__dict__", None)
+        if isinstance(held, dict):
+            yield from list(held.values())[:_CHAIN]
+            for name in ("__getitem__", "__getitems__", "__iter__"):
+                method = vars(type(value)).get(name)
+                if isinstance(method, types.FunctionType):
+                    yield method
 
 
 # -- tables -----------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from jupyter_ioscope.diagnosis.steps import StepTime
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import percent, seconds
 
-# A step is made of it, not only touched by it: half of the step.
-LEAST_PART = 0.5
+# Less of the step than this is what any loop reports about itself.
+LEAST_PART = 0.25
 # Waits for the disk in every step: a line that is flushed or synced.
 FLUSHING = "flushing lines to the disk"
 _WORDS = {
@@ -61,7 +61,8 @@ def judge(facts: Facts) -> Finding | None:
         gain,
         cause="step_overhead",
         resource="consumer",
-        title=f"The step {_WORDS[largest]} more than it computes",
+        title=f"The step {_WORDS[largest]} "
+        + ("more than it computes" if fraction >= 0.5 else f"{percent(fraction)} of its time"),
         evidence=(
             f"{percent(fraction)} of the step's time ({seconds(fraction * step_s)} a batch) is "
             + ", ".join(f"{kind} ({percent(part)})" for kind, part in _ordered(parts))
