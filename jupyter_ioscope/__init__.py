@@ -24,10 +24,12 @@ if TYPE_CHECKING:
         ProfileFileError,
         TrialError,
     )
+    from jupyter_ioscope.trials.sample_cache import CachedDataset
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CachedDataset": "jupyter_ioscope.trials.sample_cache",
     "Recording": "jupyter_ioscope.api",
     "compare": "jupyter_ioscope.api",
     "compare_parts": "jupyter_ioscope.api",
@@ -44,6 +46,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "CachedDataset",
     "CaptureError",
     "InputError",
     "IoscopeError",
