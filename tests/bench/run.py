@@ -26,6 +26,7 @@ SCRIPTS = (
     "comparisons",
     "settings",
     "blocked_stacks",
+    "sample_cache",
 )
 TIMEOUT_S = 900
 ROOT = Path(__file__).parents[2]

@@ -179,6 +179,35 @@ def setting_rows(result: dict[str, Any]) -> Iterator[Row]:
     )
 
 
+def sample_cache_rows(result: dict[str, Any]) -> Iterator[Row]:
+    for name, what in (("picture", "150 kB a sample"), ("tokens", "2 kB a sample")):
+        rate, many = result[f"{name}_hits_per_s"], result[f"{name}_hits_per_s_of_4"]
+        yield Row(
+            f"hits a second, {what}",
+            f"{rate:,.0f}",
+            f"four processes together {many:,.0f}",
+            "at least 12,000",
+            reached(12_000, rate),
+        )
+        hit_us = result[f"{name}_hit_us"]
+        yield Row(
+            f"a hit, {what}",
+            f"{hit_us:.0f} µs",
+            f"{result[f'{name}_hit_cpu_us']:.0f} µs of CPU",
+            "less than 100 µs",
+            reached(hit_us, 100),
+        )
+    limit, taken = result["limit_bytes"], result["system_bytes"]
+    off = taken / limit - 1
+    yield Row(
+        "memory of a full cache against its limit",
+        signed_percent(off),
+        f"{result['payload_bytes'] / limit:.1%} are samples",
+        "within 5 %",
+        reached(abs(off), 0.05),
+    )
+
+
 def signed_percent(fraction: float) -> str:
     return f"{100 * fraction:+.1f} %"
 
@@ -237,6 +266,7 @@ SECTIONS = {
     "import_time": ("Import", import_rows),
     "report_time": ("Report", report_rows),
     "comparisons": ("Comparisons", comparison_rows),
+    "sample_cache": ("Cache of samples", sample_cache_rows),
     "settings": ("Predictions of workers x prefetch, and the search", setting_rows),
     "blocked_stacks": ("Stacks by state: a loader with a known split", blocked_rows),
 }
