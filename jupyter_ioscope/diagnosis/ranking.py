@@ -152,8 +152,9 @@ def separated(findings: Sequence[Finding]) -> bool:
     first, second = findings[0], findings[1]
     if first.harm:  # first for what it does, not for the time it takes
         return True
-    if second.cause in first.refines or second.cause == STEP:
-        # A part and its whole are no rivals, nor are a fault and the loop's own purpose.
+    if second.cause in (*first.refines, STEP, OTHERS):
+        # A part and its whole are no rivals, nor are a fault and the loop's own purpose, or what
+        # other programs took meanwhile.
         return separated((first, *findings[2:]))
     if first.cost_s < second.cost_s:  # a line that was put first: the numbers alone do not say so
         return False
