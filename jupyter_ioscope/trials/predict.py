@@ -106,7 +106,10 @@ class Predictor:
         fraction, error = self._facts.work.fraction(*kinds)
         if fraction <= 0:
             return None
-        gain = self._facts.gain(Without(cpu=min(1.0, fraction)), Without(cpu=min(1.0, Z90 * error)))
+        # Samples are parts of wall time: where the fetches also wait (for cores, too), a part of
+        # their CPU alone would be too small a bound.
+        part, doubt = min(1.0, fraction), min(1.0, Z90 * error)
+        gain = self._facts.gain(Without(part, off_cpu=part), Without(doubt, off_cpu=doubt))
         high = min(0.99, gain.high)
         if high <= 0:
             return None
