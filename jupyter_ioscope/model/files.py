@@ -46,6 +46,18 @@ def save(
     raw = json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
     if target.name.endswith(".gz"):
         raw = gzip.compress(raw, mtime=0)
+    try:
+        write_whole(target, raw)
+    except OSError as error:
+        raise ProfileFileError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+
+
+def write_whole(target: Path, raw: bytes) -> None:
+    """Write a file that appears whole or not at all.
+
+    Raises:
+        OSError: it cannot be written; nothing is left over.
+    """
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(
@@ -54,11 +66,11 @@ def save(
             temporary = file.name
             file.write(raw)
         os.replace(temporary, target)
-    except OSError as error:
+    except BaseException:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
-        raise ProfileFileError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+        raise
 
 
 def load(path: str | os.PathLike[str]) -> Profile:
@@ -97,6 +109,20 @@ def load(path: str | os.PathLike[str]) -> Profile:
     if problems:
         raise ProfileFileError(f"{str(path)!r} is damaged: {problems[0]}")
     return typing.cast(Profile, profile)
+
+
+def encoded(value: Any) -> Any:
+    """A frozen value of `model` as what JSON knows."""
+    return _encode(value)
+
+
+def decoded(kind: Any, value: Any, where: str) -> Any:
+    """The frozen value of type `kind` that `encoded` made; `where` names the place in errors.
+
+    Raises:
+        TypeError, ValueError, KeyError, AttributeError: it is damaged or foreign.
+    """
+    return _decode(kind, value, where)
 
 
 def _encode(value: Any) -> Any:

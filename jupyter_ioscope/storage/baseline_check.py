@@ -1,0 +1,116 @@
+"""A new measurement against a saved baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jupyter_ioscope.errors import InputError
+from jupyter_ioscope.model.storage import Baseline, BaselineCheck, JobChange, JobResult
+from jupyter_ioscope.units import percent, seconds
+
+ORDER = ("same", "faster", "warning", "degraded")
+_SOURCE = "storage baseline of the article 'AI file I/O stalls'"
+
+
+class Thresholds(NamedTuple):
+    """When a change counts. The first two are the 99th percentile of random 4 KiB requests, the
+    other two the loss of bandwidth as a fraction."""
+
+    p99_warning_s: float = 12e-3
+    p99_degraded_s: float = 15e-3
+    loss_warning: float = 0.05
+    loss_degraded: float = 0.08
+
+    def checked(self) -> Thresholds:
+        """Itself.
+
+        Raises:
+            InputError: a value cannot be used.
+        """
+        for name, value in self._asdict().items():
+            if not (math.isfinite(value) and value > 0):
+                raise InputError(f"{name} is {value!r}: give a number above 0")
+        for warning, degraded in (self[:2], self[2:]):
+            if warning > degraded:
+                raise InputError(f"the warning at {warning!r} comes after degraded at {degraded!r}")
+        return self
+
+    def text(self) -> str:
+        """In words, with the source of the defaults."""
+        return (
+            f"random 4 KiB requests: a 99th percentile over {seconds(self.p99_warning_s)} warns, "
+            f"over {seconds(self.p99_degraded_s)} is degraded; bandwidth: a loss over "
+            f"{percent(self.loss_warning)} warns, over {percent(self.loss_degraded)} is degraded, "
+            f"if the repeats do not overlap (defaults: {_SOURCE})"
+        )
+
+
+def compare(
+    before: Baseline, now: Baseline, file: str, thresholds: Thresholds | None = None
+) -> BaselineCheck:
+    """Judge every job that both have.
+
+    Raises:
+        InputError: the circumstances are not alike, or a threshold cannot be used.
+    """
+    thresholds = (thresholds or Thresholds()).checked()
+    _refuse_unlike(before, now)
+    old = {row.key: row for row in before.jobs}
+    rows = tuple(_change(row, old[row.key], thresholds) for row in now.jobs if row.key in old)
+    if not rows:
+        raise InputError("the baseline and the new measurement have no job in common")
+    return BaselineCheck(
+        path=now.path,
+        file=file,
+        verdict=max((row.verdict for row in rows), key=ORDER.index),
+        rows=rows,
+        before=before,
+        now=now,
+        thresholds=thresholds.text(),
+        notes=tuple(_notes(before, now)),
+    )
+
+
+def _refuse_unlike(before: Baseline, now: Baseline) -> None:
+    new = {row.name: row.value for row in now.circumstances}
+    unlike = [
+        f"{row.name} was {row.value}, is {new.get(row.name, 'unknown')}"
+        for row in before.circumstances
+        if row.binds and new.get(row.name) != row.value
+    ]
+    if unlike:
+        raise InputError(f"not compared, the circumstances differ: {'; '.join(unlike)}")
+
+
+def _change(row: JobResult, old: JobResult, limits: Thresholds) -> JobChange:
+    change = row.bytes_per_s / old.bytes_per_s - 1 if old.bytes_per_s > 0 else 0.0
+    apart = row.bytes_per_s_high < old.bytes_per_s_low or row.bytes_per_s_low > old.bytes_per_s_high
+    verdicts, reasons = ["same"], []
+    if apart and change < -limits.loss_warning:
+        verdicts.append("degraded" if change < -limits.loss_degraded else "warning")
+        reasons.append(f"{percent(-change)} less bandwidth")
+    elif apart and change > limits.loss_warning:
+        verdicts.append("faster")
+        reasons.append(f"{percent(change)} more bandwidth")
+    elif abs(change) > limits.loss_warning:
+        reasons.append(f"{percent(change)} bandwidth, but the repeats overlap: not told apart")
+    # The two limits on latency are for small random requests; a large one takes longer anyway.
+    if row.pattern.startswith("rand") and row.p99_s > limits.p99_warning_s:
+        verdicts.append("degraded" if row.p99_s > limits.p99_degraded_s else "warning")
+        reasons.append(f"99th percentile {seconds(row.p99_s)}")
+    verdict = max(verdicts, key=ORDER.index)
+    return JobChange(row, old, change, apart, verdict, tuple(reasons))
+
+
+def _notes(before: Baseline, now: Baseline) -> Iterator[str]:
+    old = {row.name: row.value for row in before.circumstances}
+    for row in now.circumstances:
+        if not row.binds and old.get(row.name, row.value) != row.value:
+            yield f"{row.name} was {old[row.name]}, is {row.value}"
+    for text in now.not_measured:
+        yield f"not measured: {text}"
+    lost = {row.key for row in before.jobs} - {row.key for row in now.jobs}
+    for engine, pattern, _, depth in sorted(lost):
+        yield f"in the baseline only: {pattern} with {engine}, depth {depth}"

@@ -1,0 +1,184 @@
+"""Requests on a file, timed one by one: what the health check and baselines without fio use.
+
+Buffers are anonymous maps, which begin at a page, as O_DIRECT wants (open(2)). Latencies are kept
+as they come and looked at when the clock has stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import mmap
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from jupyter_ioscope.model.storage import Timing
+
+NAME = "ioscope's own engine"
+SMALL, LARGE = 4096, 1 << 20
+_DIRECT = getattr(os, "O_DIRECT", 0)
+_REFUSALS = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+class Opened(NamedTuple):
+    """A file descriptor, and whether its requests go past the page cache."""
+
+    fd: int
+    direct: bool
+
+
+def opened(path: str, flags: int) -> Opened:
+    """Open with O_DIRECT where the file system takes it, as a request shows; else without.
+
+    Raises:
+        OSError: as `open` does.
+    """
+    if _DIRECT:
+        with contextlib.suppress(OSError):
+            fd = os.open(path, flags | _DIRECT | os.O_CLOEXEC, 0o600)
+            if _takes_direct(fd, flags):
+                return Opened(fd, True)
+            os.close(fd)
+    return Opened(os.open(path, flags | os.O_CLOEXEC, 0o600), False)
+
+
+def _takes_direct(fd: int, flags: int) -> bool:
+    """Some file systems refuse only when it comes to reading."""
+    if flags & os.O_WRONLY:
+        return True
+    with mmap.mmap(-1, SMALL) as buffer:
+        try:
+            os.preadv(fd, [buffer], 0)
+        except OSError as error:
+            return error.errno not in _REFUSALS
+    return True
+
+
+def buffer_of(size: int, random_bytes: bool = False) -> mmap.mmap:
+    """A buffer at a page's beginning; random bytes, so that nothing compresses what is written."""
+    made = mmap.mmap(-1, size)
+    if random_bytes:
+        for at in range(0, size, SMALL):
+            made[at : at + SMALL] = random.randbytes(min(SMALL, size - at))
+    return made
+
+
+def sequential(size: int, block: int, again: bool = False) -> Iterator[int]:
+    """Offsets from the beginning to the end, whole blocks only, then from the beginning again."""
+    while True:
+        yield from range(0, max(1, size - block + 1), block)
+        if not again:
+            return
+
+
+def scattered(size: int, block: int, seed: int, again: bool = False) -> Iterator[int]:
+    """Offsets of whole blocks in random order: none twice, before all were had."""
+    draw = random.Random(seed)
+    blocks = max(1, size // block)
+    while True:
+        if blocks <= 1 << 20:
+            order = list(range(blocks))
+            draw.shuffle(order)
+            yield from (number * block for number in order)
+        else:
+            yield from (number * block for number in draw.sample(range(blocks), 1 << 16))
+        if not again:
+            return
+
+
+def timed(request: Callable[[int], object], arguments: Iterable[int], seconds: float) -> list[int]:
+    """Call `request` with one argument after the other until the time is over; nanoseconds each.
+
+    The first request always runs to its end.
+    """
+    clock = time.perf_counter_ns
+    took: list[int] = []
+    keep = took.append
+    until = clock() + int(seconds * 1e9)
+    for argument in arguments:
+        before = clock()
+        request(argument)
+        after = clock()
+        keep(after - before)
+        if after >= until:
+            break
+    return took
+
+
+def reader(fd: int, buffer: mmap.mmap) -> Callable[[int], int]:
+    """A request that reads a buffer full at an offset."""
+    into = [buffer]
+    return lambda offset: os.preadv(fd, into, offset)
+
+
+def writer(fd: int, buffer: mmap.mmap) -> Callable[[int], int]:
+    """A request that writes the buffer at an offset."""
+    out = [buffer]
+    return lambda offset: os.pwritev(fd, out, offset)
+
+
+def timing(name: str, took_ns: list[int], request_bytes: int = 0, more_s: float = 0.0) -> Timing:
+    """A summary of requests that were timed; `more_s` is what belongs to no single one (fsync)."""
+    ordered = sorted(took_ns)
+    seconds = sum(ordered) / 1e9 + more_s
+    moved = request_bytes * len(ordered)
+    return Timing(
+        name=name,
+        requests=len(ordered),
+        request_bytes=request_bytes,
+        seconds=seconds,
+        bytes_per_s=moved / seconds if seconds > 0 else 0.0,
+        p50_s=percentile(ordered, 0.5) / 1e9,
+        p99_s=percentile(ordered, 0.99) / 1e9,
+        worst_s=ordered[-1] / 1e9 if ordered else 0.0,
+    )
+
+
+def percentile(ordered: list[int], fraction: float) -> float:
+    """The smallest value that at least this fraction of the values does not exceed; 0 of none."""
+    if not ordered:
+        return 0.0
+    return ordered[min(len(ordered) - 1, max(0, -int(-fraction * len(ordered) // 1) - 1))]
+
+
+# (descriptor, number of the thread) -> (its request, its offsets)
+Make = Callable[[int, int], tuple[Callable[[int], object], Iterable[int]]]
+
+
+def at_depth(
+    path: str, flags: int, make: Make, depth: int, seconds: float
+) -> tuple[list[int], float]:
+    """Run `depth` threads at a time, each with a descriptor of its own: (latencies, wall seconds).
+
+    System calls let go of the GIL.
+
+    Raises:
+        OSError: as the requests do.
+    """
+    results: list[list[int]] = []
+    problems: list[OSError] = []
+
+    def run(number: int) -> None:
+        try:
+            fd = opened(path, flags).fd
+            try:
+                request, offsets = make(fd, number)
+                results.append(timed(request, offsets, seconds))
+            finally:
+                os.close(fd)
+        except OSError as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(depth)]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if problems:
+        raise problems[0]
+    return [value for took in results for value in took], time.perf_counter() - began
