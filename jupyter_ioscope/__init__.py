@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from jupyter_ioscope.api import Recording, compare, compare_parts, load, profile, tune
+    from jupyter_ioscope.api import (
+        Recording,
+        check_baseline,
+        check_storage,
+        compare,
+        compare_parts,
+        limits,
+        load,
+        profile,
+        save_baseline,
+        tune,
+    )
     from jupyter_ioscope.errors import (
         CaptureError,
         InputError,
@@ -31,10 +42,14 @@ __version__ = "0.1.0"
 _HOMES = {
     "CachedDataset": "jupyter_ioscope.trials.sample_cache",
     "Recording": "jupyter_ioscope.api",
+    "check_baseline": "jupyter_ioscope.api",
+    "check_storage": "jupyter_ioscope.api",
     "compare": "jupyter_ioscope.api",
     "compare_parts": "jupyter_ioscope.api",
+    "limits": "jupyter_ioscope.api",
     "load": "jupyter_ioscope.api",
     "profile": "jupyter_ioscope.api",
+    "save_baseline": "jupyter_ioscope.api",
     "tune": "jupyter_ioscope.api",
     "CaptureError": "jupyter_ioscope.errors",
     "InputError": "jupyter_ioscope.errors",
@@ -56,11 +71,15 @@ __all__ = [
     "Recording",
     "TrialError",
     "__version__",
+    "check_baseline",
+    "check_storage",
     "compare",
     "compare_parts",
+    "limits",
     "load",
     "load_ipython_extension",
     "profile",
+    "save_baseline",
     "tune",
     "unload_ipython_extension",
 ]

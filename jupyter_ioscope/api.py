@@ -1,5 +1,5 @@
-"""The public functions: record, look, compare, tune, load. Magic, command line and buttons call
-these."""
+"""The public functions: record, look, compare, tune, load, check storage. Magic, command line and
+buttons call these."""
 
 from __future__ import annotations
 
@@ -20,10 +20,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jupyter_ioscope.model.parts import Parts
+    from jupyter_ioscope.model.storage import Baseline, BaselineCheck, Limits, StorageCheck
     from jupyter_ioscope.model.tuning import Tuning
     from jupyter_ioscope.trials.compare import Progress
 
-__all__ = ["Recording", "compare", "compare_parts", "load", "profile", "tune"]
+__all__ = [
+    "Recording",
+    "check_baseline",
+    "check_storage",
+    "compare",
+    "compare_parts",
+    "limits",
+    "load",
+    "profile",
+    "save_baseline",
+    "tune",
+]
 
 
 def profile(
@@ -165,3 +177,107 @@ def load(path: str | os.PathLike[str]) -> Recording:
         ProfileFileError: there is no such file, or it is foreign, damaged or of another format.
     """
     return Recording.of(files.load(path))
+
+
+def check_storage(
+    path: str | os.PathLike[str],
+    quick: bool = True,
+    profile: Profile | Recording | None = None,
+    silence_s: float | None = None,
+) -> StorageCheck:
+    """Measure the place where data lives: healthy, degraded or dangerous, and why.
+
+    A folder is measured in a private folder inside it, which is removed again; a file is only read.
+    All requests are made by another process, so that a device that hangs holds up nothing here.
+
+    Args:
+        path: a folder, a file, or an fsspec address (which is described, not measured).
+        quick: at most 3 s and 64 MiB written where storage answers; else about 20 s and 1 GiB.
+        profile: of a loader; the result then says what the numbers mean for it.
+        silence_s: seconds without an answer after which the storage counts as hanging.
+
+    Raises:
+        InputError: the place cannot be measured (no space, no permission, no file, a pipe, ...).
+    """
+    from jupyter_ioscope.storage.health import check
+
+    not_while_recording()
+    return check(path, quick, _profile_of(profile), silence_s)
+
+
+def limits(profile: Profile | Recording | None = None) -> Limits:
+    """What container, control groups and ulimits allow, and what that does to a loader.
+
+    Args:
+        profile: of a loader; the advice then counts its workers' memory and its batches.
+    """
+    from jupyter_ioscope.storage.limits import limits as read
+
+    return read(_profile_of(profile))
+
+
+def save_baseline(
+    path: str | os.PathLike[str],
+    file: str | os.PathLike[str] = "ioscope-baseline.json",
+    *,
+    seconds: float = 0.5,
+    repeats: int = 5,
+    size_bytes: int = 256 << 20,
+    engine: str = "",
+) -> Baseline:
+    """Measure a folder's storage with fio, or with our own engine, and save the result.
+
+    Args:
+        path: the folder; a private folder inside it is used and removed again.
+        file: where the baseline is saved, as JSON.
+        seconds: of one run of one job.
+        repeats: runs of each job; the median counts.
+        size_bytes: of the test file, whole MiB.
+        engine: "fio", "own", or "" for fio where it is installed.
+
+    Raises:
+        InputError: it cannot be measured or saved; one sentence says why.
+    """
+    from jupyter_ioscope.storage import baseline, baseline_file
+
+    not_while_recording()
+    options = baseline.Options(seconds, repeats, size_bytes, engine)
+    found = baseline.measure(path, options)
+    baseline_file.write(found, file)
+    return found
+
+
+def check_baseline(
+    path: str | os.PathLike[str],
+    file: str | os.PathLike[str] = "ioscope-baseline.json",
+    *,
+    seconds: float = 0.5,
+    repeats: int = 5,
+    size_bytes: int = 256 << 20,
+    engine: str = "",
+    p99_s: tuple[float, float] = (12e-3, 15e-3),
+    loss: tuple[float, float] = (0.05, 0.08),
+) -> BaselineCheck:
+    """Measure a folder's storage again and compare it with a saved baseline.
+
+    Args:
+        path, file, seconds, repeats, size_bytes, engine: as for `save_baseline`.
+        p99_s: 99th percentile of small random requests that warns, and that is degraded.
+        loss: loss of bandwidth, as a fraction, that warns, and that is degraded.
+
+    Raises:
+        InputError: it cannot be measured, the baseline cannot be read, or the two were not measured
+            alike; one sentence says why.
+    """
+    from jupyter_ioscope.storage import baseline, baseline_check, baseline_file
+
+    not_while_recording()
+    before = baseline_file.read(file)
+    thresholds = baseline_check.Thresholds(*p99_s, *loss).checked()
+    options = baseline.Options(seconds, repeats, size_bytes, engine)
+    now = baseline.measure(path, options)
+    return baseline_check.compare(before, now, os.fspath(file), thresholds)
+
+
+def _profile_of(value: Profile | Recording | None) -> Profile | None:
+    return value.profile if isinstance(value, Recording) else value

@@ -1,7 +1,8 @@
-"""The command line: record a script, show a saved profile, compare and tune loaders.
+"""The command line: record a script, show a saved profile, compare and tune loaders, check storage.
 
-Exit codes: the script's own for `record` (1 after an exception); 0 when done; 2 for bad input; 3
-when `compare` or `tune` found nothing better.
+Exit codes: the script's own for `record` (1 after an exception); 0 when done; 1 when `storage` or
+`baseline check` found storage degraded; 2 for bad input, and for storage that could not be judged;
+3 when `compare` or `tune` found nothing better.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import traceback
 from collections.abc import Sequence
 from types import TracebackType
 
-from jupyter_ioscope import commands
+from jupyter_ioscope import commands, storage_commands
 from jupyter_ioscope.api import Recording, load
 from jupyter_ioscope.capture.profiler import CaptureOptions
 from jupyter_ioscope.errors import InputError, IoscopeError
+from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.targets import loader_of
 
 
@@ -60,7 +62,18 @@ def _parser() -> argparse.ArgumentParser:
     tune = known.add_parser("tune", help="search workers x prefetch", epilog=target)
     commands.add_tune(tune)
     tune.set_defaults(run=_tune)
-    for command in (compare, tune):
+    storage = known.add_parser("storage", help="is the place where data lives healthy?")
+    storage_commands.add_storage(storage)
+    storage.add_argument("--profile", metavar="FILE", help="say what it means for its loader")
+    storage.set_defaults(run=_storage)
+    limits = known.add_parser("limits", help="what containers and ulimits do to a loader")
+    storage_commands.add_limits(limits)
+    limits.add_argument("--profile", metavar="FILE", help="advice for its loader")
+    limits.set_defaults(run=_limits)
+    baseline = known.add_parser("baseline", help="save a storage baseline, or check against it")
+    storage_commands.add_baseline(baseline)
+    baseline.set_defaults(run=_baseline)
+    for command in (compare, tune, storage, limits, baseline):
         command.add_argument("--json", action="store_true", help="print the result as JSON")
     return made
 
@@ -147,6 +160,27 @@ def _tune(options: argparse.Namespace) -> int:
     result = commands.run_tune(loader_of(options.a), options)
     print(commands.as_json(result) if options.json else commands.text_of(result))
     return commands.code_of(result)
+
+
+def _storage(options: argparse.Namespace) -> int:
+    return _shown(storage_commands.run_storage(options, _saved_profile(options.profile)), options)
+
+
+def _limits(options: argparse.Namespace) -> int:
+    return _shown(storage_commands.run_limits(_saved_profile(options.profile)), options)
+
+
+def _baseline(options: argparse.Namespace) -> int:
+    return _shown(storage_commands.run_baseline(options), options)
+
+
+def _saved_profile(path: str | None) -> Profile | None:
+    return load(path).profile if path else None
+
+
+def _shown(result: object, options: argparse.Namespace) -> int:
+    print(commands.as_json(result) if options.json else storage_commands.text_of(result))
+    return storage_commands.code_of(result)
 
 
 def _print(recording: Recording, as_json: bool) -> None:

@@ -1,4 +1,5 @@
-"""`%ioscope NAME ...` in a notebook: the commands on loaders that the notebook knows by name."""
+"""`%ioscope NAME ...` in a notebook: the commands on loaders that the notebook knows by name,
+and on storage."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from jupyter_ioscope import commands
+from jupyter_ioscope import commands, storage_commands
 from jupyter_ioscope.errors import InputError
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.recording import Recording
 
 
 class _Parser(argparse.ArgumentParser):
@@ -74,7 +77,28 @@ def _named(text: str, namespace: Mapping[str, Any]) -> Any:
     return value
 
 
+def _storage(options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:
+    return storage_commands.run_storage(options, _last_profile(namespace))
+
+
+def _limits(_options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:
+    return storage_commands.run_limits(_last_profile(namespace))
+
+
+def _baseline(options: argparse.Namespace, _namespace: Mapping[str, Any]) -> Any:
+    return storage_commands.run_baseline(options)
+
+
+def _last_profile(namespace: Mapping[str, Any]) -> Profile | None:
+    """The last profile of this notebook: results then say what they mean for its loader."""
+    last = namespace.get("_ioscope")
+    return last.profile if isinstance(last, Recording) else None
+
+
 _COMMANDS = {
     "compare": (commands.add_compare, _compare),
     "tune": (commands.add_tune, _tune),
+    "storage": (storage_commands.add_storage, _storage),
+    "limits": (storage_commands.add_limits, _limits),
+    "baseline": (storage_commands.add_baseline, _baseline),
 }

@@ -316,16 +316,19 @@ _loaded: dict[int, Magic] = {}
 
 def _formatters(shell: Any) -> list[tuple[type, Any, Any]]:
     """How the shell shows what commands return: as a table where it can, as text elsewhere."""
+    from jupyter_ioscope import storage_commands
     from jupyter_ioscope.views.html import comparison_html
     from jupyter_ioscope.views.text import comparison_text
     from jupyter_ioscope.views.tuning import tuning_html, tuning_text
 
     made = shell.display_formatter.formatters
     rows: list[tuple[type, Any, Any]] = []
-    for kind, html, text in (
+    shown: tuple[tuple[type, Any, Any], ...] = (
         (Comparison, comparison_html, comparison_text),
         (Tuning, tuning_html, tuning_text),
-    ):
+        *storage_commands.forms(),
+    )
+    for kind, html, text in shown:
         rows.append((kind, made["text/html"], html))
         rows.append((kind, made["text/plain"], _printed(text)))
     return rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.storage import Limit, Snippet
-from jupyter_ioscope.units import bytes_text, percent, significant
+from jupyter_ioscope.units import bytes_text, percent
 
 if TYPE_CHECKING:
     from jupyter_ioscope.storage.limits import Machine
@@ -26,11 +26,10 @@ def advice(
     by_name = {row.name: row for row in rows}
     yield from _hit(by_name)
     count = workers(cores)
-    many = "worker" if count == 1 else "workers"
     yield (
-        f"{significant(cores)} cores may be used: begin with num_workers={count} where workers "
-        f"decode ({many} and the loop then have a core each); where they wait for storage, more "
-        "can help: try with `%ioscope tune`."
+        f"{cores:g} cores may be used: begin with num_workers={count} where workers "
+        "decode (the loop then has a core as well); where they wait for storage, more can help: "
+        "try with `%ioscope tune`."
     )
     if len(here.cores) < here.all_cores or cores < len(here.cores):
         yield (

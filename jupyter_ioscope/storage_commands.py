@@ -1,0 +1,123 @@
+"""`storage`, `limits` and `baseline`: what `%ioscope NAME` and the command line have in common."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from jupyter_ioscope.errors import InputError
+from jupyter_ioscope.model.storage import Baseline, BaselineCheck, Limits, StorageCheck
+
+if TYPE_CHECKING:
+    from jupyter_ioscope.model.profile import Profile
+
+FILE = "ioscope-baseline.json"
+# Exit codes; bad input, and a place that could not be judged, give 2.
+GOOD, BAD, NOT_JUDGED = 0, 1, 2
+
+
+def add_storage(made: argparse.ArgumentParser) -> None:
+    """Options of `storage`."""
+    made.add_argument("path", metavar="PATH", help="a folder (measured in a private folder) or a "
+                      "file (which is only read)")  # fmt: skip
+    made.add_argument("--thorough", action="store_true", help="about 20 s and 1 GiB written")
+    made.add_argument(
+        "--silence", type=float, metavar="S", help="give a device up that is silent so long"
+    )
+
+
+def add_limits(made: argparse.ArgumentParser) -> None:
+    """`limits` has no options."""
+
+
+def add_baseline(made: argparse.ArgumentParser) -> None:
+    """Options of `baseline`."""
+    made.add_argument("action", choices=("save", "check"), help="measure and save, or compare")
+    made.add_argument("path", metavar="PATH", help="the folder whose storage is measured")
+    made.add_argument("--file", default=FILE, metavar="FILE", help=f"the baseline (default {FILE})")
+    made.add_argument("--engine", choices=("fio", "own"), default="", help="default: fio if there")
+    made.add_argument("--seconds", type=float, default=0.5, metavar="S", help="of one run of a job")
+    made.add_argument("--repeats", type=int, default=5, metavar="N", help="runs of each job")
+    made.add_argument("--size", type=int, default=256, metavar="MIB", help="size of the test file")
+    made.add_argument(
+        "--p99", default="12,15", metavar="MS,MS",
+        help="99th percentile of small random requests that warns, and that fails (default 12,15)",
+    )  # fmt: skip
+    made.add_argument(
+        "--loss", default="5,8", metavar="%,%",
+        help="loss of bandwidth that warns, and that fails (default 5,8)",
+    )  # fmt: skip
+
+
+def run_storage(options: argparse.Namespace, profile: Profile | None) -> StorageCheck:
+    """Raises as `ioscope.check_storage` does."""
+    from jupyter_ioscope.api import check_storage
+
+    return check_storage(
+        options.path, quick=not options.thorough, profile=profile, silence_s=options.silence
+    )
+
+
+def run_limits(profile: Profile | None) -> Limits:
+    """Reads the limits of this process."""
+    from jupyter_ioscope.api import limits
+
+    return limits(profile)
+
+
+def run_baseline(options: argparse.Namespace) -> Baseline | BaselineCheck:
+    """Raises as `ioscope.save_baseline` and `ioscope.check_baseline` do."""
+    from jupyter_ioscope import api
+
+    how = {
+        "seconds": options.seconds,
+        "repeats": options.repeats,
+        "size_bytes": options.size << 20,
+        "engine": options.engine,
+    }
+    if options.action == "save":
+        return api.save_baseline(options.path, options.file, **how)
+    warning_ms, degraded_ms = _pair(options.p99, "--p99")
+    loss, large_loss = _pair(options.loss, "--loss")
+    return api.check_baseline(
+        options.path,
+        options.file,
+        p99_s=(warning_ms / 1e3, degraded_ms / 1e3),
+        loss=(loss / 100, large_loss / 100),
+        **how,
+    )
+
+
+def _pair(text: str, option: str) -> tuple[float, float]:
+    try:
+        first, second = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"{option} is {text!r}: give two numbers, such as 5,8") from None
+    return first, second
+
+
+def code_of(result: Any) -> int:
+    """0 for good, 1 for degraded or dangerous, 2 where nothing could be judged."""
+    if isinstance(result, StorageCheck):
+        return {"healthy": GOOD, "unknown": NOT_JUDGED}.get(result.verdict, BAD)
+    if isinstance(result, BaselineCheck):
+        return BAD if result.verdict == "degraded" else GOOD
+    return GOOD
+
+
+def text_of(result: Any) -> str:
+    """A result of this module as text."""
+    return next(text(result) for kind, _, text in forms() if isinstance(result, kind))
+
+
+def forms() -> tuple[tuple[type, Callable[[Any], str], Callable[[Any], str]], ...]:
+    """(type of a result, as HTML, as text)."""
+    from jupyter_ioscope.views import baseline, limits, storage
+
+    return (
+        (StorageCheck, storage.check_html, storage.check_text),
+        (Limits, limits.limits_html, limits.limits_text),
+        (Baseline, baseline.baseline_html, baseline.baseline_text),
+        (BaselineCheck, baseline.check_html, baseline.check_text),
+    )
