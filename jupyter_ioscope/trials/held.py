@@ -53,10 +53,11 @@ def with_held(
     ".with_format('torch')" after the old one's name, or a whole expression that begins with
     "=". `first` is a line that comes before, with {old} for the old one."""
     name = dict(spec.written).get("dataset", "loader" if spec.direct else "loader.dataset")
-    old = ".".join([name if not found.path else "dataset", *_shown(spec, found.path)])
+    shown = _shown(spec, found.path)
+    old = ".".join(["dataset" if shown else name, *shown])
     new = call.removeprefix("=") if call.startswith("=") else old + call
     lines = [f"dataset = {new}"]
-    if _shown(spec, found.path):
+    if shown:
         lines = ["import copy", f"dataset = copy.copy({name})", f"{old} = {new}"]
     if first:
         lines.insert(-1, first.replace("{old}", old))

@@ -78,7 +78,7 @@ class _Check:
                 return self._fewer(a, b)
             return None
         if b.samples < a.samples:
-            return self._fewer(a, b)
+            return self._fewer(a, b) if b.complete else None  # it was cut off by a limit
         known, more = Counter(a.digests), Counter(b.digests)
         times = max(more.values(), default=1)
         if times > max(known.values(), default=1):

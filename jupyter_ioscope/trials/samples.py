@@ -70,6 +70,11 @@ def _leaf(value: Any, path: str) -> Leaf:
         array = numpy.asarray(value) if numpy is not None else None
         form = f"image {value.mode} {value.size[0]}x{value.size[1]}"
         return Leaf(path, form, value.tobytes(), array)
+    arrow = loaded("pyarrow")
+    if arrow is not None and isinstance(value, (arrow.Table, arrow.RecordBatch)):
+        # Pickling a slice of a table would write the whole table.
+        form = _form("table", ", ".join(value.column_names), (value.num_rows,))
+        return Leaf(path, form, repr(value.to_pydict()).encode(errors="replace"), None)
     if isinstance(value, (bytes, bytearray)):
         return Leaf(path, f"bytes of length {len(value)}", bytes(value), None)
     if isinstance(value, (str, bool, int, type(None))):

@@ -60,6 +60,8 @@ def tensors(value: Any) -> Any:
         return torch.as_tensor(value)
     if isinstance(value, Mapping):
         return {key: tensors(inner) for key, inner in value.items()}
+    if isinstance(value, list) and all(isinstance(inner, str) for inner in value):
+        return value
     if isinstance(value, (list, tuple)):
         return [tensors(inner) for inner in value]
     raise TypeError(f"{type(value).__name__} is not an array of a batch")

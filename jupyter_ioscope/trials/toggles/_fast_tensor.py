@@ -96,7 +96,8 @@ def _numbers(data: Any, floats: bool) -> Any:
     name = "float32" if wide == torch.float32 else "float64"
     try:
         # Straight to the final type: each number is rounded once, as torch does.
-        array = numpy.array(data, dtype=name) if floats else numpy.array(data)
+        with numpy.errstate(all="ignore"):  # too large for float32 is infinite, without a word
+            array = numpy.array(data, dtype=name) if floats else numpy.array(data)
     except (ValueError, TypeError, OverflowError):  # ragged, None, text, too large
         return None
     if array.size < _LEAST or array.dtype.kind not in "if":

@@ -7,15 +7,14 @@ from typing import Any
 from jupyter_ioscope.trials.held import held, with_held
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggles._hf_watch import Reads
-from jupyter_ioscope.trials.toggles._learn import first_batches, short
-from jupyter_ioscope.trials.values import values_digest
+from jupyter_ioscope.trials.toggles._learn import first_batches, short, values_of
 
 _BATCHES = 8
 
 
 def digests(spec: LoaderSpec) -> list[str]:
-    """Of the first batches' values. Raises whatever the user's code raises."""
-    return [values_digest(batch) for batch in first_batches(spec, _BATCHES)]
+    """Of the values of the first samples. Raises whatever the user's code raises."""
+    return values_of(spec, _BATCHES)
 
 
 def learn_columns(spec: LoaderSpec) -> dict[str, Any]:

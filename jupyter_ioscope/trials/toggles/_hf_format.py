@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from jupyter_ioscope.trials.code import code_of
@@ -10,8 +10,7 @@ from jupyter_ioscope.trials.held import held, why_none, with_held
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggle import Toggle
 from jupyter_ioscope.trials.toggles._fast_tensor import FastTensors
-from jupyter_ioscope.trials.toggles._learn import first_batches, raise_refusal, short
-from jupyter_ioscope.trials.values import values_digest
+from jupyter_ioscope.trials.toggles._learn import raise_refusal, short, values_of
 
 _STACK = (
     "# in the collate function: torch.stack(rows) instead of torch.tensor(rows), because the rows",
@@ -68,7 +67,7 @@ def _learn(spec: LoaderSpec, formatted: Callable[[LoaderSpec], LoaderSpec]) -> d
     """Whether the code after the dataset can use the other form, and gives the same values: as it
     is, or with lists of rows stacked."""
     try:
-        wanted = _digests(first_batches(spec))
+        wanted = values_of(spec)
     except Exception as error:
         return {"refusal": f"the first batches cannot be made: {short(error)}"}
     plain = formatted(spec)
@@ -77,7 +76,7 @@ def _learn(spec: LoaderSpec, formatted: Callable[[LoaderSpec], LoaderSpec]) -> d
     reasons = []
     for stack, tried in ((False, plain), (True, stacking)):
         try:
-            found = _digests(first_batches(tried))
+            found = values_of(tried)
         except Exception as error:
             reasons.append(f"the code after the dataset cannot use such rows: {short(error)}")
             continue
@@ -85,10 +84,6 @@ def _learn(spec: LoaderSpec, formatted: Callable[[LoaderSpec], LoaderSpec]) -> d
             return {"stack": stack}
         reasons.append("the batches then hold other values")
     return {"refusal": reasons[-1]}
-
-
-def _digests(batches: Iterable[Any]) -> list[str]:
-    return [values_digest(batch) for batch in batches]
 
 
 def columns(dataset: Any, kind: str) -> list[str]:

@@ -9,6 +9,7 @@ from jupyter_ioscope.optional import need
 # From narrow to wide; torch has no more than these.
 _WHOLE = {"uint8": (0, 255), "int16": (-(2**15), 2**15 - 1), "int32": (-(2**31), 2**31 - 1)}
 _EXACT = 2**24  # whole numbers above it are no longer exact in float32
+_COUNTS = 2**53  # above it every float64 is whole: that says nothing about what it counts
 _BITS = {"uint8": 8, "int8": 8, "int16": 16, "uint16": 16, "int32": 32, "uint32": 32, "int64": 64,
          "uint64": 64, "float32": 32, "float64": 64}  # fmt: skip
 
@@ -51,9 +52,10 @@ def _real(values: Any, old: str, low: float, high: float) -> Narrowed:
     back = narrow.cast("float64")
     same = pc.or_(pc.equal(values, back), pc.and_(pc.is_nan(values), pc.is_nan(back)))
     exact = bool(pc.all(same).as_py() in (True, None))
-    large = pc.greater(pc.abs(values), float(_EXACT))
+    size = pc.abs(values)
+    count = pc.and_(pc.greater(size, float(_EXACT)), pc.less_equal(size, float(_COUNTS)))
     whole = pc.and_(pc.equal(pc.floor(values), values), pc.invert(same))
-    if pc.any(pc.and_(large, whole)).as_py():
+    if pc.any(pc.and_(count, whole)).as_py():
         return Narrowed(old, "", True, f"it holds whole numbers above {_EXACT:,} that would change")
     tiny = pc.and_(pc.equal(narrow, 0.0), pc.not_equal(values, 0.0))
     if pc.any(tiny).as_py():

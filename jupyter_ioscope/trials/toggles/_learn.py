@@ -7,8 +7,10 @@ from typing import Any
 
 from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.trials.build import build
-from jupyter_ioscope.trials.counting import seed_all
+from jupyter_ioscope.trials.counting import samples_in, seed_all
+from jupyter_ioscope.trials.samples import split
 from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.values import values_digest
 
 _SEED = 11
 BATCHES = 4  # enough to see a loader's usual way; the same-data check looks at more
@@ -28,6 +30,17 @@ def first_batches(spec: LoaderSpec, most: int = BATCHES) -> Iterator[Any]:
         yield batch
         if number >= most:
             return
+
+
+def values_of(spec: LoaderSpec, most: int = BATCHES) -> list[str]:
+    """A digest of the values of each sample of the first batches, whatever holds them (of each
+    batch, where batches do not split). Raises whatever the user's code raises."""
+    found = []
+    for batch in first_batches(spec, most):
+        collated = spec.batch_size is not None
+        parts = split(batch, samples_in(batch, spec.batch_size)) if collated else None
+        found += [values_digest(part) for part in ([batch] if parts is None else parts)]
+    return found
 
 
 def raise_refusal(name: str, facts: dict[str, Any]) -> None:

@@ -1,0 +1,45 @@
+"""Applies toggles as a comparison does: what they learn comes from a child process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jupyter_ioscope.model.comparison import SameData
+from jupyter_ioscope.trials.isolation import Isolation
+from jupyter_ioscope.trials.progress import Reporter
+from jupyter_ioscope.trials.runner import Runner
+from jupyter_ioscope.trials.same_data import same_data
+from jupyter_ioscope.trials.spec import LoaderSpec, spec_of
+from jupyter_ioscope.trials.toggle import chosen, refuse_or_pass
+
+
+def checked(loader: Any, *names: str) -> tuple[LoaderSpec, SameData]:
+    """The spec with toggles applied, and what the same-data check says.
+
+    Raises:
+        TrialError: a toggle does not apply.
+    """
+    a = b = spec_of(loader)
+    with Isolation() as isolation:
+        runner = Runner(isolation, Reporter(None, 60), None, silence_s=30)
+        for toggle in chosen(names):
+            refuse_or_pass(toggle, b)
+            if toggle.learn is None or toggle.apply_learnt is None:
+                b = toggle.apply(b)
+            else:
+                b = toggle.apply_learnt(b, runner.learn(toggle, b))
+        return b, same_data(runner.deliver, a, b, toggled=True)
+
+
+def refusal(loader: Any, name: str) -> str:
+    """Why a toggle does not apply, before any look at data; "" when it may."""
+    return chosen([name])[0].refusal(spec_of(loader))
+
+
+def run_code(code: str, loader: Any) -> Any:
+    """What the code of a toggle makes of `loader`."""
+    from torch.utils.data import DataLoader
+
+    names: dict[str, Any] = {"loader": loader, "DataLoader": DataLoader}
+    exec(compile(code, "<code of a toggle>", "exec"), names)
+    return names["loader"]
