@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
+from dataclasses import replace
 
 import pytest
 
@@ -127,6 +129,15 @@ def test_a_comparison_alone_has_both_arms_in_one_table() -> None:
     assert text.startswith("A/B: draft decode: 2.41 × faster\n")
     assert re.search(r"^  A  as it is +[\d.]+ ± [\d.]+ .*1\.7 s +1\.00 GB +8$", text, re.MULTILINE)
     assert re.search(r"^  B  draft decode ", text, re.MULTILINE)
+    assert max(map(columns_of, text.split("\n"))) <= WIDTH
+
+
+def test_code_of_a_winner_keeps_its_lines_as_they_are() -> None:
+    code = "if fast:\n    loader = DataLoader(\n        dataset,\n\n    )"
+    text = comparison_text(replace(builders.comparison(2.41), code=code))
+    assert textwrap.indent(code, "    ") in text
+    long = "loader = DataLoader(" + ", ".join(f"{name}=1" for name in "abcdefghijklmnopqrstuvw")
+    text = comparison_text(replace(builders.comparison(2.41), code=f"    {long}"))
     assert max(map(columns_of, text.split("\n"))) <= WIDTH
 
 

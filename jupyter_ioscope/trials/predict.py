@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from jupyter_ioscope.diagnosis.cycles import Without
 from jupyter_ioscope.diagnosis.facts import Facts
-from jupyter_ioscope.diagnosis.what_if import Z90, WhatIf
+from jupyter_ioscope.diagnosis.what_if import WhatIf
 from jupyter_ioscope.errors import IoscopeError, NotMeasuredError
 from jupyter_ioscope.model.prediction import Prediction, Setting
 from jupyter_ioscope.model.profile import Profile
@@ -108,7 +108,7 @@ class Predictor:
             return None
         # Samples are parts of wall time: where the fetches also wait (for cores, too), a part of
         # their CPU alone would be too small a bound.
-        part, doubt = min(1.0, fraction), min(1.0, Z90 * error)
+        part, doubt = min(1.0, fraction), min(1.0, error)
         gain = self._facts.gain(Without(part, off_cpu=part), Without(doubt, off_cpu=doubt))
         high = min(0.99, gain.high)
         if high <= 0:

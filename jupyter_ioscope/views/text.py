@@ -226,7 +226,9 @@ def _comparison(comparison: IComparison) -> Iterator[str]:
     if comparison["code"]:
         yield "  Code of the winner:"
         for line in comparison["code"].split("\n"):
-            yield from wrap(line, WIDTH, "    ", "    ")
+            words = line.lstrip(" ")
+            lead = " " * (4 + len(line) - len(words))
+            yield from wrap(words, WIDTH, lead, lead) or [""]
 
 
 def table_lines(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
