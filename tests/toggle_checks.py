@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from typing import Any
 
 from jupyter_ioscope.model.comparison import SameData
@@ -37,9 +39,12 @@ def refusal(loader: Any, name: str) -> str:
 
 
 def run_code(code: str, loader: Any) -> Any:
-    """What the code of a toggle makes of `loader`."""
+    """What the code of a toggle makes of `loader`. It runs in a module of its own, as a notebook
+    is one: what workers send back must be found by name."""
     from torch.utils.data import DataLoader
 
-    names: dict[str, Any] = {"loader": loader, "DataLoader": DataLoader}
-    exec(compile(code, "<code of a toggle>", "exec"), names)
-    return names["loader"]
+    module: Any = types.ModuleType(f"toggle_code_{len(sys.modules)}")
+    module.loader, module.DataLoader = loader, DataLoader
+    sys.modules[module.__name__] = module
+    exec(compile(code, "<code of a toggle>", "exec"), vars(module))
+    return module.loader
