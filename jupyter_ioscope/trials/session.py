@@ -92,7 +92,8 @@ class Session:
         plan = self._plan()
         reporter.stage("preparing", "one untimed pass")
         files = self.runner.untimed("A", spec_a, plan)
-        if spec_a.dataset is not spec_b.dataset:
+        # Changed libraries, too, may convert or keep what is to be there before anything is timed.
+        if spec_a.dataset is not spec_b.dataset or spec_a.in_child != spec_b.in_child:
             files |= self.runner.untimed("B", spec_b, plan)
         pairs.files = sorted(files)
         pairs.run(self.runner, plan, self.budget_s)

@@ -1,0 +1,77 @@
+"""Draws the first samples of a loader in a learning child, for a bounded time."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from jupyter_ioscope.trials.build import build
+from jupyter_ioscope.trials.counting import seed_all
+from jupyter_ioscope.trials.samples import leaves, sample_of
+from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.toggles._learn import alone
+
+BATCHES = 8
+SECONDS = 6.0  # enough for slow samples, short beside any budget
+
+
+class Looked(NamedTuple):
+    """What was drawn: samples (batches x batch size) and their bytes."""
+
+    samples: int
+    delivered_bytes: int
+
+
+def look(spec: LoaderSpec, batches: int = BATCHES, seconds: float = SECONDS) -> Looked:
+    """Draw batches in this process, at least one. The order is that of the trials, because the
+    seed is."""
+    until = time.monotonic() + seconds
+    drawn = delivered = 0
+    for number, batch in enumerate(build(alone(spec)), 1):
+        drawn = number
+        delivered += seen_bytes(batch)
+        if number >= batches or time.monotonic() > until:
+            break
+    return Looked(drawn * (spec.batch_size or 1), delivered)
+
+
+def indices(spec: LoaderSpec, most: int) -> list[Any]:
+    """The first indices that the trials draw; none for iterable datasets."""
+    if spec.iterable:
+        return []
+    loader = build(alone(spec))
+    batched = loader.batch_sampler is not None
+    drawn = itertools.islice(iter(loader.batch_sampler if batched else loader.sampler), most)
+    flat = itertools.chain.from_iterable(drawn) if batched else drawn
+    return list(itertools.islice(flat, most))
+
+
+def items(spec: LoaderSpec, most: int, seconds: float = SECONDS) -> Iterator[tuple[Any, Any]]:
+    """(index, item) of the first samples, straight from the dataset and at least one."""
+    until = time.monotonic() + seconds
+    for index in indices(spec, most):
+        yield index, spec.dataset[index]
+        if time.monotonic() > until:
+            return
+
+
+def seen_bytes(value: Any) -> int:
+    """Bytes of the numbers, texts and pictures in a batch or sample."""
+    return sum(len(leaf.data) for leaf in leaves(value))
+
+
+def same_items(spec: LoaderSpec, change: Any, most: int = 12) -> bool:
+    """Whether the first items are the same, byte for byte, once `change` is installed here."""
+    before = _digests(spec, most)
+    change.install()
+    return before == _digests(spec, most)
+
+
+def _digests(spec: LoaderSpec, most: int) -> list[str]:
+    found = []
+    for index in indices(spec, most):
+        seed_all(1)
+        found.append(sample_of(spec.dataset[index]).digest)
+    return found
