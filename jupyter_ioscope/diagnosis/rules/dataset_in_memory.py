@@ -49,6 +49,7 @@ def judge(facts: Facts) -> Finding | None:
         advice="Leave the table memory-mapped, which is the default: no keep_in_memory=True, and "
         "load_from_disk or load_dataset instead of from_dict or from_pandas (save_to_disk it "
         "once). Then only what is touched is read.",
+        toggles=("hf_memory_mapped",),
         refines=("first_batch_setup",),
         harm="memory" if memory and size > _MUCH * memory else "",
     )

@@ -26,6 +26,12 @@ _BLOCKED = ("disk", "page_fault", "network", "sleep", "gil", "lock", "other")
 _GIVES_AWAY = "_serve"
 
 
+_TOGGLES = {
+    "workers_overhead": ("no_workers", "batched_fetch", "workers"),
+    "ipc_many_tensors": ("packed_batches",),
+}
+
+
 class _Kind(NamedTuple):
     """What a batch is made of, in the words of a finding."""
 
@@ -67,7 +73,7 @@ def judge(facts: Facts) -> Finding | None:
             _words.taken_line(facts),
         ),
         advice=kind.advice,
-        toggles=("workers",) if kind.cause == "workers_overhead" else (),
+        toggles=_TOGGLES.get(kind.cause, ()),
     )
 
 

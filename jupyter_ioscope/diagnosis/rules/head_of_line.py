@@ -60,7 +60,7 @@ def judge(facts: Facts) -> Finding | None:
             _words.where_line(facts),
         ),
         advice=_advice(facts, freed),
-        toggles=("prefetch",),
+        toggles=("in_order", "prefetch"),
         where=facts.where(),
         refines=_GENERAL,
     )

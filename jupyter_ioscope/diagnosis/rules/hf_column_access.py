@@ -45,6 +45,7 @@ def judge(facts: Facts) -> Finding | None:
         'ds = ds.select_columns(["a", "b"]) before the loop, then ds[rows], and take the columns '
         "from what it returns.",
         where=facts.where(),
+        toggles=("hf_rows_first", "hf_select_columns"),
         refines=GENERAL,
     )
 

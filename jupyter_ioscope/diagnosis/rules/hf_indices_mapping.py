@@ -54,6 +54,7 @@ def judge(facts: Facts) -> Finding | None:
         ),
         advice=_advice(epochs),
         where=facts.where(),
+        toggles=("hf_flatten_indices",),
         refines=GENERAL,
     )
 

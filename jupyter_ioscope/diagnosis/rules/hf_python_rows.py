@@ -61,6 +61,7 @@ def judge(facts: Facts) -> Finding | None:
             else ""
         ),
         where=facts.where(),
+        toggles=("hf_format_torch", "hf_format_numpy", "fast_collate"),
         refines=(*GENERAL, "ipc_python_objects", "hf_nested_list_features"),
     )
 

@@ -56,6 +56,7 @@ def judge(facts: Facts) -> Finding | None:
         "ds = ds.select_columns([...]) or ds.remove_columns([...]). If you need it later only, "
         "read its bytes: ds.cast_column(..., Image(decode=False)).",
         where=facts.where(),
+        toggles=("hf_select_columns", "hf_decode_off"),
         refines=(*GENERAL, "oversized_decode", "repeated_deterministic_transform"),
     )
 

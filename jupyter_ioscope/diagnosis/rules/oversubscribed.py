@@ -53,8 +53,14 @@ def judge(facts: Facts) -> Finding | None:
             _words.taken_line(facts),
         ),
         advice=_advice(facts, threads, main),
-        toggles=() if threads or main else ("workers",),
+        toggles=_toggles(threads, main),
     )  # fmt: skip
+
+
+def _toggles(threads: bool, main: bool) -> tuple[str, ...]:
+    if threads:
+        return ("threads_per_worker", "fewer_workers")
+    return () if main else ("fewer_workers", "workers")
 
 
 def _helpers(facts: Facts, in_workers: bool) -> float:

@@ -60,6 +60,7 @@ def judge(facts: Facts) -> Finding | None:
         "__getitem__ receives the list. Workers would not help: batches then cost more to hand "
         "over than to make.",
         where=_where(facts),
+        toggles=("batched_fetch",),
         refines=(*CPU_CAUSES, "slow_collate", *collecting(facts)),
     )
 

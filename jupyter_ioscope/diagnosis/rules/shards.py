@@ -51,6 +51,7 @@ def judge(facts: Facts) -> Finding | None:
         ),
         advice=_advice(facts, workers, shards),
         where=facts.where(),
+        toggles=("fewer_workers",),
         refines=_GENERAL,
     )
 

@@ -73,7 +73,7 @@ def judge(facts: Facts) -> Finding | None:
             _words.where_line(facts),
         ),
         advice=_words.JOINING[0].upper() + _words.JOINING[1:] + ".",
-        toggles=("workers",) if _words.more_workers(facts) else (),
+        toggles=("fast_collate", "workers") if _words.more_workers(facts) else ("fast_collate",),
         where=facts.where(),
         refines=CPU_CAUSES,
     )

@@ -56,7 +56,9 @@ def judge(facts: Facts) -> Finding | None:
         "item. persistent_workers=True pays for it once"
         + (', and multiprocessing_context="fork" not at all.' if facts.profile.machine.system
            .startswith("Linux") else "."),
-        toggles=("persistent_workers",) if len(facts.start_ups_ns) > 1 else (),
+        toggles=("start_method", "persistent_workers")
+        if len(facts.start_ups_ns) > 1
+        else ("start_method",),
         refines=("first_batch_setup", "worker_restart_per_epoch"),
     )  # fmt: skip
 
