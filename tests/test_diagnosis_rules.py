@@ -9,6 +9,7 @@ import pytest
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.diagnosis import RESOURCES
+from jupyter_ioscope.trials.toggle import all_toggles
 from tests import builders
 
 # name -> (settings of the simulated loader, cause, resource)
@@ -131,7 +132,7 @@ def test_findings_are_complete(name: str) -> None:
         assert row.advice
         assert row.evidence
         assert all(any(c.isdigit() for c in line) for line in row.evidence[:1])
-        assert set(row.toggles) <= {"workers", "prefetch", "persistent_workers", "draft_decode"}
+        assert set(row.toggles) <= {toggle.name for toggle in all_toggles()}
         assert 0 <= row.cost_s <= row.share * 1e9
 
 

@@ -26,6 +26,7 @@ def of_cell(
     evidence: tuple[str, ...],
     advice: str,
     refines: tuple[str, ...],
+    toggles: tuple[str, ...] = (),
     where: str = "",
     harm: str = "",
 ) -> Finding:
@@ -40,6 +41,7 @@ def of_cell(
         title=title,
         evidence=evidence,
         advice=advice,
+        toggles=toggles,
         where=where,
         refines=refines,
         harm=harm,
