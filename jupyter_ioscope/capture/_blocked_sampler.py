@@ -7,6 +7,7 @@ texts, so that nothing is judged while the clock runs.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import opcode
 import os
@@ -106,7 +107,7 @@ class BlockedSampler:
         self._faulting = False
         self._keys = Keys()
         self._stacks: dict[tuple[Place, ...], int] = {}
-        self._fresh = _Fresh()
+        self._fresh = _Fresh(_interpreter_data())
         self._sent_keys = 0
         self._instants = self._contended = self._missed = self._written = 0
         self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
@@ -173,6 +174,9 @@ class BlockedSampler:
     def _instant(self, due_ns: int, waited: bool) -> None:
         now_ns = time.monotonic_ns()
         frames = sys._current_frames()
+        # This very frame is among them: a ring of frame and dict that would keep all other frames,
+        # and the user's batches in them, until the garbage collector comes.
+        frames.pop(threading.get_ident(), None)
         found = [
             (ident, thread, *state)
             for ident, thread in self._chosen()
@@ -243,8 +247,6 @@ class BlockedSampler:
         number, *arguments = key[1].split(b" ")
         if number not in self._calls.futex or not arguments:
             return False
-        if self._fresh.gil is None:
-            self._fresh.gil = procfs.interpreter_data("/proc", self._pid)
         address = int(arguments[0], 16)
         return any(start <= address < end for start, end in self._fresh.gil)
 
@@ -315,10 +317,17 @@ class BlockedSampler:
 class _Fresh:
     """What was noted since the last line."""
 
-    def __init__(self, gil: tuple[tuple[int, int], ...] | None = None) -> None:
+    def __init__(self, gil: tuple[tuple[int, int], ...]) -> None:
         self.gil = gil
         self.stacks: list[list[tuple[str, str, int]]] = []
         self.seen: list[tuple[int, int, int, int, int]] = []
+
+
+@functools.cache
+def _interpreter_data() -> tuple[tuple[int, int], ...]:
+    """Where the interpreter's own data lies. Found once, and before a worker is forked, which then
+    has it at the same place: reading the map of a large process takes milliseconds."""
+    return procfs.interpreter_data("/proc", os.getpid())
 
 
 def _places(frame: FrameType | None) -> Iterator[Place]:

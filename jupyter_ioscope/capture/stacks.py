@@ -86,9 +86,12 @@ class InProcessStacks:
             self._flush()
 
     def _sample(self) -> None:
-        own = threading.get_ident()
-        for ident, frame in sys._current_frames().items():
-            if ident == own or (self._wanted is not None and ident not in self._wanted):
+        frames = sys._current_frames()
+        # Its own frame would make a ring with `frames`, which kept the user's frames, and what they
+        # hold, until the garbage collector comes.
+        frames.pop(threading.get_ident(), None)
+        for ident, frame in frames.items():
+            if self._wanted is not None and ident not in self._wanted:
                 continue
             if ident not in self._names:
                 self._learn_names()
