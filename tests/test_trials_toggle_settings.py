@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(120)
 
 class OneSlow(Dataset[Any]):
     def __len__(self) -> int:
-        return 96
+        return 48
 
     def __getitem__(self, index: int) -> Any:
         time.sleep(0.12 if index % 24 == 3 else 0.002)
@@ -52,12 +52,27 @@ def table(rows: int = 3_000) -> TensorDataset:
 def test_batches_that_overtake_are_the_same_set_and_faster() -> None:
     loader = DataLoader(OneSlow(), batch_size=2, num_workers=3, multiprocessing_context="fork")
     before = random_states()
-    found = compare(loader, toggles=["in_order"], budget_s=10)
+    found = compare(loader, toggles=["in_order"], budget_s=20)
     assert found.ratio > 1.2
     assert found.same_data.verdict == "identical"
     assert "in an order that may vary" in found.same_data.text
+    assert "Batches overtake each other, so whole epochs were timed." in found.notes
     assert loader.in_order
     assert random_states() == before
+
+
+class Everything(torch.utils.data.IterableDataset[Any]):
+    """Each worker yields all of it."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(torch.arange(60))
+
+
+def test_samples_that_come_once_without_workers_and_twice_with_them_are_told() -> None:
+    loader = DataLoader(Everything(), 6, num_workers=2, multiprocessing_context="fork")
+    _, same = checked(loader, "no_workers")
+    assert same.verdict == "different"
+    assert "A delivers samples up to 2 times an epoch, B each one once" in same.text
 
 
 def test_out_of_order_needs_two_workers() -> None:

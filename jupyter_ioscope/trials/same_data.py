@@ -92,6 +92,14 @@ class _Check:
         return SameData("different", text, a.samples)
 
     def _fewer(self, a: Delivered, b: Delivered) -> SameData:
+        often, once = Counter(a.digests), Counter(b.digests)
+        if often.keys() == once.keys() and max(often.values()) > max(once.values()) == 1:
+            text = (
+                f"A delivers samples up to {max(often.values())} times an epoch, B each one once: "
+                "the dataset does not share its samples out between workers "
+                "(torch.utils.data.get_worker_info)."
+            )
+            return SameData("different", text, b.samples)
         text = f"yields fewer samples than A in an epoch: {b.samples} against {a.samples}"
         if a.samples and not a.complete:
             text += " or more"

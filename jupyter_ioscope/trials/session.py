@@ -115,20 +115,28 @@ class Session:
         pilots = (pilot_a, self.runner.pilot("B", spec_b, first))
         left_s = max(0.0, self.budget_s - reporter.age_s())
         short = any(is_short(p, spec) for p, spec in zip(pilots, self.specs, strict=True))
-        between = [t.name for t in self.toggles if t.end_point == "epochs"]
-        if short or between:
+        reasons = [f"{t.name} works between epochs" for t in self.toggles
+                   if t.end_point == "epochs"]  # fmt: skip
+        if spec_a.in_order != spec_b.in_order:
+            reasons.append("Batches overtake each other")
+        if short or reasons:
             whole = epochs_plan(first, pilots, left_s)
             if short:
                 self._say("An epoch ends before the loader is steady, so whole epochs were timed.")
                 return whole or first._replace(mode="epochs")
             if whole is not None:
-                self._say(f"{between[0]} works between epochs, so whole epochs were timed.")
+                self._say(f"{reasons[0]}, so whole epochs were timed.")
                 return whole
             longest = max(pilot.epoch_s for pilot in pilots)
             span = f"about {significant(longest, 2)} s" if math.isfinite(longest) else "endless"
+            left = (
+                "that of the steady part, without its gain"
+                if "between" in reasons[0]
+                else "that of a part of it, in which slow batches may be missing"
+            )
             self._say(
-                f"{between[0]} works between epochs, and an epoch ({span}) is too long to time "
-                "several in this budget: the ratio is that of the steady part, without its gain."
+                f"{reasons[0]}, and an epoch ({span}) is too long to time several in this budget: "
+                f"the ratio is {left}."
             )
         return steady_plan(first, pilots, self.specs, left_s)
 
