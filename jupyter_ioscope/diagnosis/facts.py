@@ -112,7 +112,29 @@ class Facts(LoopFacts):
             return False
 
     def _effect(self, without: Without) -> Effect:
+        without = self._with_its_line(without)
         return self.replay.effect(without) if self._has_replay else self._by_utilisation(without)
+
+    def _with_its_line(self, without: Without) -> Without:
+        """Who needs less of a core stands in line behind other programs for less: cores are shared
+        out in slices, so that time is in proportion to the CPU that is needed. A line that the
+        loop's own threads make is a cause of its own."""
+        if without.cpu <= 0:
+            return without
+        off_cpu = min(1.0, without.off_cpu + without.cpu * self._queue_mix)
+        return without._replace(off_cpu=off_cpu)
+
+    @cached_property
+    def _queue_mix(self) -> float:
+        """Of the fetches' time off the CPU, the part in line behind other programs; 0 where
+        unknown."""
+        try:
+            self.need_states()
+        except NotMeasuredError:
+            return 0.0
+        off_ns = self._off_ns()
+        behind_others = self.part_ns("run_queue") * (1 - self.own_part_of_line)
+        return min(1.0, behind_others / off_ns) if off_ns > 0 else 0.0
 
     def _by_utilisation(self, without: Without) -> Effect:
         """Without records of fetches: the loop goes as fast as its busier side allows."""
@@ -164,7 +186,7 @@ class Facts(LoopFacts):
         return sum(sum(p.time_ns for p in row.parts if p.name in _OFF_CPU) for row in rows)
 
     def gain_cpu(self, fraction: float = 1.0) -> Gain:
-        """Gain of removing a fraction of the CPU used in fetches (run-queue time not counted)."""
+        """Gain of removing a fraction of the CPU used in fetches, and of its time in line."""
         return self.gain(Without(cpu=fraction))
 
     def gain_step(self) -> Gain:

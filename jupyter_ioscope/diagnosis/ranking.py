@@ -21,15 +21,16 @@ OTHERS = "cores_taken"
 # worth a word from this many seconds on, in a profile as long as it was; a fault that can be named
 # (the same files opened again, say) from some hundredths on, because a real run repeats it.
 _LEAST_S = {
-    "decode_cpu": 0.3,
-    "no_workers_cpu_bound": 0.3,
-    "no_workers_latency_bound": 0.3,
-    "blocked_unseen": 0.3,
+    "decode_cpu": 0.4,
+    "no_workers_cpu_bound": 0.4,
+    "no_workers_latency_bound": 0.4,
+    "blocked_unseen": 0.4,
     OTHERS: 0.3,
     "first_batch_setup": 0.2,
     "workers_overhead": 0.1,
 }
 _FAULT_S = 0.03
+_WORK = ("decode_cpu", "no_workers_cpu_bound", "no_workers_latency_bound", "blocked_unseen")
 # ... and, at the lower end of their interval, from this part of the loop on.
 _GENERAL_LOW = 0.1
 # What other programs took is no finding of its own, where nothing else was found, below this part.
@@ -90,7 +91,19 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
             kept.insert(0, line)
     if len(kept) == 1 and kept[0].cause == OTHERS and kept[0].share < _OTHERS_ALONE:
         kept = []
-    return (*harmful, *_faults_before_step(kept))
+    return (*harmful, *_faults_before_step(_faults_before_work(kept)))
+
+
+def _faults_before_work(kept: list[Finding]) -> list[Finding]:
+    """The largest fault with a name of its own, before work that every loop has some of, where it
+    costs a third as much."""
+    if not kept or kept[0].cause not in _WORK:
+        return kept
+    for place, row in enumerate(kept[1:], 1):
+        named = row.cause not in (*_WORK, OTHERS, STEP)
+        if named and row.share >= _FAULT_PART and row.cost_s * _STEP_FIRST >= kept[0].cost_s:
+            return [row, *kept[:place], *kept[place + 1 :]]
+    return kept
 
 
 def _noise(row: Finding) -> bool:

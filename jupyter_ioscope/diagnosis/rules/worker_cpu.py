@@ -10,7 +10,7 @@ from jupyter_ioscope.model.diagnosis import Finding
 
 
 def judge(facts: Facts) -> Finding | None:
-    """What the loop would gain if fetches in workers used no CPU (run-queue time not counted)."""
+    """What the loop would gain if fetches in workers used no CPU, and stood in line for none."""
     if facts.alone or not facts.batches:
         return None
     gain = facts.gain_cpu()
