@@ -98,7 +98,10 @@ def detail(facts: Facts, findings: Sequence[Finding], apart: bool) -> str:
     if not findings and facts.too_short:
         return "Run it over more batches, or more often, to see where its time goes."
     if not findings:
-        return "No single cause stands out: none would free 5 % of the loop's time."
+        return (
+            "No single cause stands out: none would free 5 % of the loop's time and some tenths of "
+            "a second of it."
+        )
     first = findings[0]
     freed = "" if first.harm and first.share < NOISE_SHARE else f": {_freed(facts, first)}"
     lines = [f"{first.title}{freed}."]

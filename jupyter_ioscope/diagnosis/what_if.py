@@ -38,8 +38,9 @@ class WhatIf:
     Raises NotMeasuredError when there is no record of fetches, or no steady throughput.
     """
 
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
+    def __init__(self, facts: Facts, quiet: bool = False) -> None:
+        """`quiet` leaves out what other programs took: for advice that shall hold without them."""
+        self.facts, self._quiet = facts, quiet
         found = throughput_of(facts)
         if found is None or found.samples_per_s <= 0:
             raise NotMeasuredError("predictions", "no steady throughput was measured")
@@ -63,6 +64,8 @@ class WhatIf:
         want them, so more workers take more from the others.
         """
         all_cores = self.facts.cores
+        if self._quiet:
+            return all_cores
         try:
             taken = self.facts.taken_cores
         except NotMeasuredError:

@@ -28,7 +28,7 @@ def offers(
     wanted = set(suggested)
     made = []
     for toggle in _numbered(spec, predictor):
-        refusal = toggle.refusal(spec)
+        refusal = toggle.refusal(spec) or (predictor.idle(toggle) if predictor else "")
         made.append(
             Offer(
                 name=toggle.name,
