@@ -12,7 +12,7 @@ from jupyter_ioscope.model.prediction import Prediction
 from jupyter_ioscope.trials.predict import Predictor
 from jupyter_ioscope.trials.spec import spec_of
 from jupyter_ioscope.trials.toggle import chosen
-from tests import work_values
+from tests import builders, work_values
 from tests.trial_loaders import Sleeping
 
 
@@ -44,3 +44,52 @@ def test_a_bound_grows_with_what_is_seen_in_the_work() -> None:
     )
     assert 1 / (1 - 0.2) < some < 1 / (1 - 0.3)
     assert 1 / (1 - 0.7) < most < 1 / (1 - 0.85)
+
+
+LATENCY: dict[str, Any] = {"states": {"cpu": 0.1, "network": 0.9}, "batches": 240, "cpus": 8}
+
+
+def predictor(workers: int = 2, **settings: Any) -> Predictor:
+    profile = builders.profile(workers, **{**LATENCY, **settings})
+    return Predictor(profile, spec_of(DataLoader(Sleeping(), num_workers=workers)))
+
+
+def test_more_workers_are_predicted_to_overlap_waits_and_prefetch_is_not() -> None:
+    found = predictor().all(chosen(["workers=4", "prefetch=8"]))
+    assert 1.7 < found["workers=4"].low < found["workers=4"].ratio < found["workers=4"].high < 2.4
+    assert found["prefetch=8"].ratio == pytest.approx(1.0, abs=0.05)
+
+
+def test_settings_together_are_one_prediction_and_bounds_are_not_added_up() -> None:
+    model = predictor()
+    both = model.together(chosen(["workers=4", "prefetch=4"]))
+    assert both is not None
+    assert both.ratio > 1.7
+    assert model.together(chosen(["workers=4", "draft_decode"])) is None
+
+
+def test_workers_that_stay_save_the_later_start_ups() -> None:
+    often = predictor(epochs=6, batches=20, start_ms=200.0)
+    (toggle,) = chosen("persistent_workers")
+    found = often.one(toggle)
+    assert found is not None
+    assert 1.1 < found.low < found.ratio < found.high
+    assert predictor(epochs=1).one(toggle) is None
+
+
+def test_the_number_of_workers_offered_ends_where_the_cores_do() -> None:
+    waits, computes = predictor(2), predictor(2, states={"cpu": 1.0}, cpus=4)
+    busy = predictor(2, states={"cpu": 1.0}, cpus=4, others_cores=3.0)
+    assert (waits.best_workers() or 0) > 8
+    assert 3 <= (computes.best_workers() or 0) <= 5
+    # more workers would take more from the others: nothing to advise
+    assert (busy.best_workers() or 0) <= 5
+
+
+def test_what_is_never_done_cannot_be_saved() -> None:
+    profile = work_values.profile((work_values.USER, 400), states={"cpu": 1.0})
+    loader = DataLoader(Sleeping(), num_workers=1)
+    (toggle,) = chosen("draft_decode")
+    assert "no fetch was seen" in Predictor(profile, spec_of(loader)).idle(toggle)
+    few = work_values.profile((work_values.USER, 10), states={"cpu": 1.0})
+    assert Predictor(few, spec_of(loader)).idle(toggle) == ""
