@@ -31,6 +31,9 @@ _CLEAN_UP_S = 2.0
 _GONE_S = 0.5
 
 
+_stuck: list[subprocess.Popen[bytes]] = []
+
+
 class Outcome(NamedTuple):
     """What a child said. `refused` is its sentence why it could not, "" if it could.
 
@@ -54,6 +57,7 @@ def run(job: str, silence_s: float, total_s: float, **arguments: Any) -> Outcome
     Raises:
         CaptureError: the child could not be started, or died for a reason of its own.
     """
+    _stuck[:] = [process for process in _stuck if process.poll() is None]
     process = _started(job, arguments)
     rows: list[dict[str, Any]] = []
     doing, stuck = "starting", 0
@@ -126,7 +130,5 @@ def _end(process: subprocess.Popen[bytes]) -> int:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(wait_s)
             return 0
-    # It waits inside the kernel. Python would warn of a child that nobody waited for; the system
-    # hands it to its own first process when this one ends.
-    process.returncode = -signal.SIGKILL
+    _stuck.append(process)  # it waits inside the kernel; taken away by a later call
     return process.pid

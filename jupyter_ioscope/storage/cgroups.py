@@ -38,6 +38,8 @@ class Groups:
             base = self._root / mount.point.lstrip("/")
             # In a container the mount often shows the group itself, while the path is the host's.
             below = path[len(mount.root) :] if path.startswith(mount.root) else ""
+            if ".." in below.split("/"):
+                below = ""  # a group outside of what this container may see
             folder = base / below.strip("/")
             if not folder.is_dir():
                 folder = base
@@ -187,7 +189,7 @@ _BLKIO = {
 def _io_max(folder: Path) -> list[IoLimit]:
     path, found = folder / "io.max", []
     for line in _text(path).splitlines():
-        device, *words = line.split()
+        device, *words = line.split() or [""]
         for word in words:
             name, _, value = word.partition("=")
             if name in _IO_MAX and value.isdigit():

@@ -132,7 +132,7 @@ def parse(text: str, jobs: tuple[Job, ...]) -> list[Run]:
         return [_run(row, job) for row, job in zip(rows, jobs, strict=True)]
     except InputError:
         raise
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             f"fio's output cannot be read ({type(error).__name__}: {error}): it is not its JSON"
         ) from error

@@ -119,7 +119,8 @@ def of_address(address: str) -> tuple[str, Kind] | None:
     The last link of a chain is where the bytes come from. None where it is none.
     """
     protocol, separator, _ = address.rpartition("::")[2].partition("://")
-    if not separator or not protocol.replace("_", "").replace("+", "").isalnum():
+    word = protocol.replace("_", "").replace("+", "")
+    if not separator or len(word) < 2 or not word.isalnum():  # one letter is a drive of Windows
         return None
     protocol = protocol.lower()
     if protocol in _LOCAL_PROTOCOLS:

@@ -7,8 +7,10 @@ device was asked when it stopped answering.
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import shutil
+import signal
 import stat
 import tempfile
 import time
@@ -33,6 +35,7 @@ from jupyter_ioscope.storage.own_engine import (
 from jupyter_ioscope.units import bytes_text
 
 MIB = 1 << 20
+_SYNC_EACH = 8 * MIB  # of a buffered write
 PREFIX = ".ioscope-check-"
 
 Say = Callable[..., None]
@@ -162,16 +165,20 @@ def private_folder(path: str) -> Iterator[str]:
     """A folder that nobody else uses, removed with all in it whatever happens.
 
     Raises:
-        Refused: it cannot be made.
+        OSError: it cannot be made.
     """
+    # Being told to end must not come between a folder's making and its removal.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
     try:
         folder = tempfile.mkdtemp(prefix=PREFIX, dir=path)
-    except OSError as error:
-        raise Refused(f"{path!r} cannot be written to: {error.strerror}") from error
-    try:
-        yield folder
+        try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            yield folder
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+            shutil.rmtree(folder, ignore_errors=True)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _write(name: str, plan: Plan, say: Say) -> int:
@@ -182,7 +189,7 @@ def _write(name: str, plan: Plan, say: Say) -> int:
             os.posix_fallocate(file.fd, 0, plan.write_bytes)
         with buffer_of(LARGE, random_bytes=True) as buffer:
             offsets = sequential(plan.write_bytes, LARGE)
-            took = timed(writer(file.fd, buffer), offsets, plan.large_s)
+            took = timed(_large_writer(file, buffer), offsets, plan.large_s)
             before = time.perf_counter()
             os.fsync(file.fd)
             more_s = time.perf_counter() - before
@@ -192,6 +199,20 @@ def _write(name: str, plan: Plan, say: Say) -> int:
     row = timing("sequential write", took, LARGE, more_s)
     say("write", timing=row, direct=file.direct, bytes=len(took) * LARGE)
     return len(took) * LARGE
+
+
+def _large_writer(file: Opened, buffer: mmap.mmap) -> Callable[[int], object]:
+    write = writer(file.fd, buffer)
+    if file.direct:
+        return write
+
+    def request(offset: int) -> None:
+        write(offset)
+        # Otherwise all goes to the page cache at once, and a slow device's fsync takes the time.
+        if (offset + LARGE) % _SYNC_EACH == 0:
+            os.fsync(file.fd)
+
+    return request
 
 
 def _fsyncs(name: str, plan: Plan, say: Say) -> None:

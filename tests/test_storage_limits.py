@@ -1,0 +1,215 @@
+"""Limits of containers, control groups and ulimits, read from machines made of files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from jupyter_ioscope.model.storage import Limit, Limits
+from jupyter_ioscope.storage.cgroups import Groups
+from jupyter_ioscope.storage.limits import Machine, limits
+from jupyter_ioscope.views.limits import limits_html, limits_text
+from tests import builders
+
+V2_MOUNTS = "30 22 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+V1_MOUNTS = "".join(
+    f"3{n} 22 0:3{n} {root} /sys/fs/cgroup/{name} rw - cgroup cgroup rw,{name}\n"
+    for n, (name, root) in enumerate(
+        (("cpu,cpuacct", "/docker/abc"), ("memory", "/docker/abc"), ("blkio", "/docker/abc"))
+    )
+)
+GB = 10**9
+
+
+def machine(
+    root: Path,
+    files: Mapping[str, str],
+    environment: Mapping[str, str] | None = None,
+    cores: int = 8,
+    all_cores: int = 8,
+    shm: tuple[int, int] = (8 * GB, 8 * GB),
+    ulimits: Mapping[str, int] | None = None,
+) -> Machine:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return Machine(
+        Groups(str(root)),
+        environment or {},
+        set(range(cores)),
+        all_cores,
+        shm,
+        {"nofile": 65536} if ulimits is None else ulimits,
+    )
+
+
+def row(found: Limits, name: str) -> Limit:
+    return next(limit for limit in found.limits if limit.name == name)
+
+
+def kubernetes(root: Path) -> Machine:
+    """Version 2, in a pod: the mount shows the group itself, the limit of CPU is in the parent."""
+    group = "sys/fs/cgroup/kubepods/pod1"
+    return machine(
+        root,
+        {
+            "proc/self/mountinfo": V2_MOUNTS,
+            "proc/self/cgroup": "0::/kubepods/pod1/box\n",
+            f"{group}/cpu.max": "250000 100000\n",
+            f"{group}/box/cpu.max": "max 100000\n",
+            f"{group}/box/cpu.stat": "usage_usec 5\nnr_periods 1000\nnr_throttled 300\n"
+            "throttled_usec 12000000\n",
+            f"{group}/box/memory.max": "4000000000\n",
+            f"{group}/box/memory.current": "3900000000\n",
+            f"{group}/box/memory.events": "low 0\nhigh 0\nmax 9\noom 2\noom_kill 2\n",
+            f"{group}/box/io.max": "8:0 rbps=20000000 wbps=max riops=500 wiops=max\n",
+            f"{group}/box/io.weight": "default 50\n",
+            f"{group}/box/pids.max": "100\n",
+        },
+        {"KUBERNETES_SERVICE_HOST": "10.0.0.1"},
+        shm=(64 << 20, 60 << 20),
+        ulimits={"nofile": 1024, "as": -1, "nproc": 4096},
+    )
+
+
+def test_version_2_in_kubernetes_is_read_from_the_group_and_those_above(tmp_path: Path) -> None:
+    found = limits(machine=kubernetes(tmp_path))
+    assert found.place == "Kubernetes"
+    assert found.cores == 2.5
+    assert row(found, "CPU quota").value == 2.5
+    assert (row(found, "throttled by the quota").value, found.workers) == (0.3, 2)
+    assert row(found, "throttled by the quota").state == "hit"
+    assert row(found, "memory").value == 4e9
+    assert row(found, "memory").state == "tight"
+    assert row(found, "killed for memory").value == 2
+    assert row(found, "read bytes of device 8:0").value == 20e6
+    assert row(found, "read requests of device 8:0").value == 500
+    assert row(found, "I/O weight").value == 50
+    assert row(found, "processes and threads").state == "tight"
+    assert row(found, "/dev/shm").state == "tight"
+    assert row(found, "open files").state == "tight"
+    assert {limit.name for limit in found.limits} & {"address space"} == set()
+
+
+def test_advice_follows_what_is_limited(tmp_path: Path) -> None:
+    told = "\n".join(limits(machine=kubernetes(tmp_path)).advice)
+    for words in ("30 %", "killed", "num_workers=2", "os.cpu_count()", "OMP_NUM_THREADS", "shm",
+                  "ulimit -n", "device is limited"):  # fmt: skip
+        assert words in told.replace("\u00a0", " "), words
+
+
+def test_snippets_are_those_of_the_place_and_ask_for_its_cores(tmp_path: Path) -> None:
+    found = limits(machine=kubernetes(tmp_path))
+    (snippet,) = found.snippets
+    assert snippet.place == "Kubernetes"
+    assert "/dev/shm" in snippet.code
+    assert 'cpu: "3"' in snippet.code
+
+
+def test_version_1_in_docker_is_read_although_the_path_is_the_hosts(tmp_path: Path) -> None:
+    here = machine(
+        tmp_path,
+        {
+            ".dockerenv": "",
+            "proc/self/mountinfo": V1_MOUNTS,
+            "proc/self/cgroup": "5:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n"
+            "3:blkio:/docker/abc\n0::/docker/abc\n",
+            "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "150000\n",
+            "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+            "sys/fs/cgroup/cpu,cpuacct/cpu.stat": "nr_periods 100\nnr_throttled 1\n"
+            "throttled_time 500000000\n",
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": "2000000000\n",
+            "sys/fs/cgroup/memory/memory.usage_in_bytes": "100000000\n",
+            "sys/fs/cgroup/blkio/blkio.throttle.read_bps_device": "254:0 20000000\n",
+        },
+    )
+    found = limits(machine=here)
+    assert here.groups.version == "1"
+    assert (found.place, found.cores) == ("Docker", 1.5)
+    assert row(found, "throttled by the quota").state == "ok"
+    assert row(found, "memory").state == "ok"
+    assert row(found, "read bytes of device 254:0").value == 20e6
+    assert [snippet.place for snippet in found.snippets] == ["Docker"]
+
+
+def test_a_group_without_limits_limits_nothing(tmp_path: Path) -> None:
+    here = machine(
+        tmp_path,
+        {
+            "proc/self/mountinfo": V1_MOUNTS + V2_MOUNTS.replace("/sys/fs/cgroup", "/u"),
+            "proc/self/cgroup": "4:memory:/x\n0::/\n",
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+            "u/memory.max": "max\n",
+            "u/cpu.max": "max 100000\n",
+            "u/io.weight": "default 100\n",
+        },
+    )
+    found = limits(machine=here)
+    assert here.groups.version == "1 and 2"
+    assert found.place == "plain"
+    assert found.cores == 8
+    assert {limit.name for limit in found.limits} == {"affinity", "/dev/shm", "open files"}
+    assert {limit.state for limit in found.limits} == {"ok"}
+
+
+def test_slurm_gives_fewer_cores_than_the_node_has(tmp_path: Path) -> None:
+    nodes = {f"sys/devices/system/node/node{n}/cpulist": f"{4 * n}-{4 * n + 3}\n" for n in (0, 1)}
+    here = machine(
+        tmp_path,
+        nodes,
+        {"SLURM_JOB_ID": "77", "SLURM_CPUS_PER_TASK": "4"},
+        cores=6,
+        all_cores=64,
+    )
+    found = limits(machine=here)
+    assert (found.place, found.cores, found.workers) == ("Slurm", 4, 3)
+    assert "4 cores on node0, 2 cores on node1" in row(found, "NUMA nodes").text
+    assert [snippet.place for snippet in found.snippets] == ["Slurm"]
+    assert found.not_known  # no control groups here
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"proc/self/cgroup": "nonsense\n::\n0\n", "proc/self/mountinfo": V2_MOUNTS},
+        {
+            "proc/self/cgroup": "0::/\n",
+            "proc/self/mountinfo": V2_MOUNTS,
+            "sys/fs/cgroup/cpu.max": "x y z\n",
+            "sys/fs/cgroup/cpu.stat": "nr_periods many\n\n",
+            "sys/fs/cgroup/io.max": "8:0\n\n8:1 rbps\n",
+            "sys/fs/cgroup/memory.max": "\n",
+        },
+        {"proc/self/cgroup": "0::/../../other\n", "proc/self/mountinfo": V2_MOUNTS},
+    ],
+)
+def test_malformed_files_limit_nothing(tmp_path: Path, files: dict[str, str]) -> None:
+    found = limits(machine=machine(tmp_path, files))
+    assert {limit.state for limit in found.limits} == {"ok"}
+
+
+def test_a_profile_adds_its_workers_and_batches(tmp_path: Path) -> None:
+    found = limits(builders.profile(), kubernetes(tmp_path))
+    assert any("/dev/shm" in text and "batches of" in text for text in found.advice)
+
+
+def test_this_machine_has_cores_and_workers() -> None:
+    found = limits()
+    assert found.cores > 0
+    assert found.workers >= 1
+
+
+def test_the_views_name_each_limit_and_escape(tmp_path: Path) -> None:
+    found = limits(machine=kubernetes(tmp_path))
+    text = limits_text(found)
+    assert all(limit.name in text for limit in found.limits)
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.startswith("Kubernetes: 2.5 cores")
+    evil = found.limits[0]._replace(name="<script>x</script>")
+    html = limits_html(Limits("<b>", (), 1, 1, (evil,), ("<i>",), ()))
+    assert "<script" not in html
+    assert "<i>" not in html
