@@ -27,7 +27,7 @@ def sources(path: Path) -> list[str]:
     return ["".join(cell["source"]) for cell in code_cells(path)]
 
 
-@pytest.mark.parametrize("name", ["01_first_profile", "02_find_the_cause"])
+@pytest.mark.parametrize("name", ["01_first_profile", "02_find_the_cause", "03_toggle_and_compare"])
 def test_the_tutorials_are_there_and_the_readme_leads_to_each(name: str) -> None:
     assert NOTEBOOKS / f"{name}.ipynb" in TUTORIALS
     readme = (NOTEBOOKS.parent / "README.md").read_text(encoding="utf-8")
@@ -47,6 +47,21 @@ def test_five_loops_have_five_causes_and_an_answer_to_unfold() -> None:
         assert text.count(word) == 5, word
     # every loop runs twice under ioscope: as it is, and repaired
     assert sum(source.startswith("%%ioscope") for source in sources(path)) == 10
+
+
+def test_the_third_compares_a_loader_with_itself_and_meets_a_false_speed_up() -> None:
+    text = "\n".join(sources(NOTEBOOKS / "03_toggle_and_compare.ipynb"))
+    for call in (
+        "ioscope.compare(loader, loader,",
+        "ioscope.compare_parts(",
+        "_ioscope.tune(",
+        '_ioscope.figure("comparison")',
+        '_ioscope.figure("tuning")',
+        "exec(found.code)",
+    ):
+        assert call in text, call
+    assert '"No winner: the arms delivered different data" in shown' in text
+    assert 'assert nothing.verdict in {"same", "undecided"}' in text
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
