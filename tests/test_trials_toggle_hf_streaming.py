@@ -99,6 +99,7 @@ class Inside(Dataset[Any]):
         (Own(numbers()), "Own is a DataLoader of its own"),
         (DataLoader(numbers(), sampler=torch.utils.data.SubsetRandomSampler([3])), "its sampler"),
         (DataLoader(numbers(), 8, drop_last=True, num_workers=2), "drop rows of every worker"),
+        (DataLoader(numbers().with_format("torch", columns=["x"])), "covers some columns only"),
         (DataLoader(Subset(numbers(), [1, 2])), "Subset asks for rows by number"),
         (DataLoader(numbers().to_iterable_dataset()), "streamed already"),
         (

@@ -64,12 +64,16 @@ def test_batches_that_overtake_are_the_same_set_and_faster() -> None:
 class Everything(torch.utils.data.IterableDataset[Any]):
     """Each worker yields all of it."""
 
+    def __init__(self, length: int) -> None:
+        self.length = length
+
     def __iter__(self) -> Iterator[Any]:
-        return iter(torch.arange(60))
+        return iter(torch.arange(self.length))
 
 
-def test_samples_that_come_once_without_workers_and_twice_with_them_are_told() -> None:
-    loader = DataLoader(Everything(), 6, num_workers=2, multiprocessing_context="fork")
+@pytest.mark.parametrize("length", [60, 5_000])
+def test_samples_that_come_once_without_workers_and_twice_with_them_are_told(length: int) -> None:
+    loader = DataLoader(Everything(length), 6, num_workers=2, multiprocessing_context="fork")
     _, same = checked(loader, "no_workers")
     assert same.verdict == "different"
     assert "A delivers samples up to 2 times an epoch, B each one once" in same.text

@@ -94,12 +94,7 @@ class _Check:
     def _fewer(self, a: Delivered, b: Delivered) -> SameData:
         often, once = Counter(a.digests), Counter(b.digests)
         if often.keys() == once.keys() and max(often.values()) > max(once.values()) == 1:
-            text = (
-                f"A delivers samples up to {max(often.values())} times an epoch, B each one once: "
-                "the dataset does not share its samples out between workers "
-                "(torch.utils.data.get_worker_info)."
-            )
-            return SameData("different", text, b.samples)
+            return SameData("different", _repeats(often), b.samples)
         text = f"yields fewer samples than A in an epoch: {b.samples} against {a.samples}"
         if a.samples and not a.complete:
             text += " or more"
@@ -134,6 +129,8 @@ class _Check:
                 "them out between workers (torch.utils.data.get_worker_info)."
             )
             return SameData("different", text, b.samples)
+        if max(known.values()) > max(found.values()) == 1:
+            return SameData("different", _repeats(known), b.samples)
         if self.spec_a.num_workers == self.spec_b.num_workers or (a.complete and b.complete):
             return None
         text = (
@@ -223,6 +220,14 @@ class _Check:
             f"({number} samples)."
         )
         return SameData("not_checked", text, number)
+
+
+def _repeats(counts: Counter[str]) -> str:
+    return (
+        f"A delivers samples up to {max(counts.values())} times an epoch, B each one once: the "
+        "dataset does not share its samples out between workers "
+        "(torch.utils.data.get_worker_info)."
+    )
 
 
 def _held_otherwise(a: Delivered, b: Delivered, number: int) -> SameData | None:

@@ -109,7 +109,9 @@ def _formatted(spec: LoaderSpec, kind: str) -> LoaderSpec:
         return spec
     old = found.dataset
     chosen, shown = columns(old, kind), list(old.format["columns"])
-    if chosen == list(old.column_names):
+    # Texts come out as they are in these formats; pictures would become tensors.
+    easy = all(numbers_in(f) or getattr(f, "dtype", "") == "string" for f in old.features.values())
+    if chosen == list(old.column_names) or (easy and len(shown) == len(old.column_names)):
         return with_held(spec, found, old.with_format(kind), f".with_format({kind!r})")
     rest = set(shown) - set(chosen)
     new = old.select_columns(shown) if rest and set(shown) != set(old.column_names) else old

@@ -19,6 +19,11 @@ def refuse(spec: LoaderSpec) -> str:
         return why_none(spec)
     if found.path:
         return f"{type(spec.dataset).__name__} asks for rows by number"
+    form = found.dataset.format
+    if form["format_kwargs"] or list(form["columns"]) != list(found.dataset.column_names):
+        return (
+            "its format covers some columns only, or has options, which a stream cannot take over"
+        )
     if spec.state is not None:
         return f"{spec.loader_class.__name__} is a DataLoader of its own, made for rows by number"
     if spec.batch_size is None:
