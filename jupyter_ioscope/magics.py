@@ -23,6 +23,7 @@ from jupyter_ioscope.capture.profiler import CaptureOptions
 from jupyter_ioscope.errors import InputError, IoscopeError
 from jupyter_ioscope.live import LiveLine
 from jupyter_ioscope.model.comparison import Comparison
+from jupyter_ioscope.model.parts import Parts
 from jupyter_ioscope.model.profile import Cell
 from jupyter_ioscope.model.tuning import Tuning
 
@@ -318,6 +319,7 @@ def _formatters(shell: Any) -> list[tuple[type, Any, Any]]:
     """How the shell shows what commands return: as a table where it can, as text elsewhere."""
     from jupyter_ioscope import storage_commands
     from jupyter_ioscope.views.html import comparison_html
+    from jupyter_ioscope.views.parts import parts_html, parts_text
     from jupyter_ioscope.views.text import comparison_text
     from jupyter_ioscope.views.tuning import tuning_html, tuning_text
 
@@ -326,6 +328,7 @@ def _formatters(shell: Any) -> list[tuple[type, Any, Any]]:
     shown: tuple[tuple[type, Any, Any], ...] = (
         (Comparison, comparison_html, comparison_text),
         (Tuning, tuning_html, tuning_text),
+        (Parts, parts_html, parts_text),
         *storage_commands.forms(),
     )
     for kind, html, text in shown:
