@@ -88,6 +88,14 @@ def steady_plan(
     return first._replace(samples=samples, max_s=4 * expected_s + 5)
 
 
+def read_once(plan: Plan, pilots: tuple[Pilot, Pilot]) -> Plan:
+    """`plan` cut to what one epoch holds: what is read again is not cold any more."""
+    steady = min(pilot.steady_batches * pilot.batch_samples for pilot in pilots)
+    if plan.samples <= steady or steady < 1:
+        return plan
+    return plan._replace(samples=int(steady))
+
+
 def epochs_plan(first: Plan, pilots: tuple[Pilot, Pilot], left_s: float) -> Plan | None:
     """Whole epochs, or None when they are too long for the budget."""
     longest = max(pilot.epoch_s for pilot in pilots)

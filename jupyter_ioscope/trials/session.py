@@ -9,7 +9,7 @@ from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.trials.code import code_of
 from jupyter_ioscope.trials.outcome import Cancelled
 from jupyter_ioscope.trials.pairs import Pairs
-from jupyter_ioscope.trials.plan import epochs_plan, is_short, pilot_plan, steady_plan
+from jupyter_ioscope.trials.plan import epochs_plan, is_short, pilot_plan, read_once, steady_plan
 from jupyter_ioscope.trials.result import Draft, comparison
 from jupyter_ioscope.trials.runner import Runner
 from jupyter_ioscope.trials.same_data import same_data
@@ -138,7 +138,8 @@ class Session:
                 f"{reasons[0]}, and an epoch ({span}) is too long to time several in this budget: "
                 f"the ratio is {left}."
             )
-        return steady_plan(first, pilots, self.specs, left_s)
+        plan = steady_plan(first, pilots, self.specs, left_s)
+        return read_once(plan, pilots) if self.cold else plan
 
     def _say(self, text: str) -> None:
         self.draft.notes = (*self.draft.notes, text)
