@@ -48,12 +48,14 @@ browser:
 		echo "chromium is not installed: the browser tests cannot run" >&2; exit 1; \
 	else echo "chromium is not installed: the browser tests will be skipped"; fi
 
-# a mount that answers late, for tests of slow file systems; capsh, for those of refused rights
+# a mount that answers late, for tests of slow file systems; capsh, for those of refused rights;
+# fio, for those of storage baselines
 fuse:
-	@if command -v fusermount3 >/dev/null && command -v capsh >/dev/null; then :; \
+	@if command -v fusermount3 >/dev/null && command -v capsh >/dev/null \
+		&& command -v fio >/dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -qq && apt-get install -y -qq fuse3 libcap2-bin >/dev/null; \
-	else echo "fuse3 or libcap2-bin is not installed: tests that need them will be skipped"; fi
+		apt-get update -qq && apt-get install -y -qq fuse3 libcap2-bin fio >/dev/null; \
+	else echo "fuse3, libcap2-bin or fio is not installed: tests that need them will be skipped"; fi
 
 demo: setup
 	@python notebooks/run_demo.py notebooks/01_first_profile.ipynb
