@@ -116,7 +116,7 @@ def test_a_change_counts_by_its_size_and_beyond_the_spread(now: JobResult, verdi
 
 
 def test_late_large_requests_are_no_reason() -> None:
-    large = {"pattern": "seqwrite", "block_bytes": 1 << 20, "p99_s": 30e-3}
+    large: dict[str, Any] = {"pattern": "seqwrite", "block_bytes": 1 << 20, "p99_s": 30e-3}
     found = baseline_check.compare(saved(job(**large)), saved(job(**large)), "file")
     assert found.verdict == "same"
 

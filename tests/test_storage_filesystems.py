@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jupyter_ioscope.model.storage import FileSystem
 from jupyter_ioscope.storage import filesystems, kinds, mounts
 from jupyter_ioscope.storage.mount_options import harmful
 from tests import builders
@@ -28,7 +29,7 @@ soft,proto=udp,mountaddr=10.0.0.8,addr=10.0.0.8
 """
 
 
-def found(path: str) -> filesystems.FileSystem:
+def found(path: str) -> FileSystem:
     return filesystems.of_path(path, TABLE, "")
 
 

@@ -88,7 +88,7 @@ def test_memory_is_called_memory() -> None:
     ("make", "reason"),
     [
         (lambda place: place / "none", "there is no"),
-        (lambda place: os.mkfifo(place / "p") or place / "p", "is a pipe"),
+        (lambda place: pipe(place / "p"), "is a pipe"),
         (lambda place: (place / "e").touch() or place / "e", "is empty"),
         (lambda place: (place / "s").write_text("x" * 9) and place / "s", "of 9 bytes only"),
         (lambda place: bound(place / "socket"), "is a socket"),
@@ -106,6 +106,11 @@ def test_a_place_that_cannot_be_measured_is_told_in_a_sentence(
     with pytest.raises(InputError, match=reason) as caught:
         api.check_storage(path)
     assert "\n" not in str(caught.value)
+
+
+def pipe(path: Path) -> Path:
+    os.mkfifo(path)
+    return path
 
 
 def bound(path: Path) -> Path:
@@ -186,8 +191,8 @@ def as_nobody(path: str) -> str:
         finally:
             os._exit(0)
     os.close(write)
-    with os.fdopen(read) as pipe:
-        text = pipe.read()
+    with os.fdopen(read) as said:
+        text = said.read()
     os.waitpid(pid, 0)
     return text
 
