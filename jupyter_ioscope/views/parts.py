@@ -15,8 +15,8 @@ from jupyter_ioscope.views.words import clean, fit, wrap
 _COLUMNS = ("", "ratio", "interval", "verdict")
 _LABEL = 40
 _CORRECTED = (
-    f"Every interval is wider than 95{NBSP}%, such that the chance of any of them missing the truth "
-    f"is 5{NBSP}%."
+    f"Every interval is wider than 95{NBSP}%, such that the chance of any of them missing the "
+    f"truth is 5{NBSP}%."
 )
 
 
