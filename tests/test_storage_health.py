@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import signal
 import socket
@@ -18,8 +19,16 @@ import pytest
 
 from jupyter_ioscope import api
 from jupyter_ioscope.errors import InputError
+from jupyter_ioscope.model.observed import FileUse
 from jupyter_ioscope.model.storage import FileSystem, StorageCheck, Timing
-from jupyter_ioscope.storage import answered, for_loader, measure, page_cache, thresholds
+from jupyter_ioscope.storage import (
+    answered,
+    for_loader,
+    measure,
+    own_engine,
+    page_cache,
+    thresholds,
+)
 from jupyter_ioscope.views.storage import check_html, check_text
 from tests import builders, leftovers
 from tests.io_causes import slow_mount, throttled
@@ -279,6 +288,39 @@ def test_an_eviction_is_proven(data: Path) -> None:
         pytest.skip("this kernel does not say what its page cache holds")
     assert before > 0.9
     assert after <= page_cache.PROVEN_FRACTION
+
+
+def test_without_o_direct_the_file_is_evicted_before_each_read_and_that_is_proven(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_engine, "_DIRECT", 0)
+    data.read_bytes()
+    rows: dict[str, dict[str, Any]] = {}
+
+    def say(step: str, **content: Any) -> None:
+        if "from_device" in content:
+            rows[step] = {**content, "timing": content["timing"]._asdict()}
+
+    measure.check(str(data), TINY, say)
+    for found in rows.values():
+        if not found["method"]:
+            pytest.skip("this kernel does not say what its page cache holds")
+        assert not found["direct"]
+        assert found["resident"] <= page_cache.PROVEN_FRACTION
+        assert answered.by(found, place()).answered_by == "device"
+        if found["from_device"] >= 0 and api.check_storage(data).file_system.family == "local":
+            assert found["from_device"] > 0
+    assert set(rows) == {"sequential read", "random read"}
+
+
+def test_files_of_a_loader_on_several_mounts_are_told() -> None:
+    profile = builders.profile()
+    use = FileUse("/dev/shm/a", 1, 0, "fetch", "r", 1, 10, "tmpfs")
+    both = dataclasses.replace(profile, files=(use, use._replace(path="/b")))
+    rows = (timing("sequential read", 500e6), timing("random read"))
+    told = list(for_loader.sentences(both, "/dev/shm", "/dev/shm", rows))
+    assert told[0] == "1 of the 2 files that the loader opened lie in /dev/shm."
+    assert "2 mounts" in told[1]
 
 
 def row(direct: bool, resident: float = -1.0, from_device: int = 0) -> dict[str, Any]:

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.storage import Timing
+from jupyter_ioscope.storage import filesystems
 from jupyter_ioscope.units import bytes_text, percent, rate, seconds, significant
+
+_SHOWN = 4  # mounts
 
 
 class Demand(NamedTuple):
@@ -88,3 +91,7 @@ def _files(profile: Profile, place: str, mount_point: str) -> Iterator[str]:
         yield f"None of the {len(paths):,} files that the loader opened lies on {mount_point}."
     else:
         yield f"{here:,} of the {len(paths):,} files that the loader opened lie in {place}."
+    rows = filesystems.of_profile(profile)
+    if len(rows) > 1:
+        told = ", ".join(f"{row.name} at {row.mount_point} ({n:,})" for row, n in rows[:_SHOWN])
+        yield f"They lie on {len(rows)} mounts: {told}."

@@ -185,7 +185,7 @@ def _write(name: str, plan: Plan, say: Say) -> int:
     say("write", doing="writing")
     file = opened(name, os.O_RDWR | os.O_CREAT | os.O_EXCL)
     try:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, AttributeError):  # not on every system
             os.posix_fallocate(file.fd, 0, plan.write_bytes)
         with buffer_of(LARGE, random_bytes=True) as buffer:
             offsets = sequential(plan.write_bytes, LARGE)
