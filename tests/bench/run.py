@@ -1,6 +1,6 @@
 """`make bench`: runs every measuring script and writes the table in notebooks/measurements.md.
 
-python -m tests.bench.run               about 15 minutes on two cores
+python -m tests.bench.run               about 20 minutes on two cores
 python -m tests.bench.run --quick       two or three minutes, wider intervals
 python -m tests.bench.run slowdown      only these; the table keeps the other rows
 """
@@ -27,6 +27,7 @@ SCRIPTS = (
     "settings",
     "blocked_stacks",
     "sample_cache",
+    "hf_steps",
 )
 TIMEOUT_S = 900
 ROOT = Path(__file__).parents[2]
