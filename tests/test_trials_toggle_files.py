@@ -18,6 +18,7 @@ from jupyter_ioscope.trials.toggles import buffered_open, local_copy, packed_fil
 from jupyter_ioscope.trials.toggles._copies import LocalCopies
 from jupyter_ioscope.trials.toggles._pack import Limits, make_pack
 from jupyter_ioscope.trials.toggles.buffered_open import BufferedOpen
+from tests.io_causes import slow_mount as slow
 from tests.toggle_trials import compiles, tried
 
 pytestmark = pytest.mark.timeout(120)
@@ -202,3 +203,13 @@ def test_what_does_not_fit_is_not_copied(folder: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(local_copy, "free_bytes", lambda folder: 100_000)
     with pytest.raises(TrialError, match=r"the files take about 48\d.kB"):
         tried(local_copy.TOGGLE, DataLoader(Files(folder, "whole"), batch_size=8))
+
+
+@pytest.mark.skipif(slow.why_not() != "", reason=slow.why_not() or "FUSE works")
+def test_copies_of_a_slow_mount_are_found_faster(folder: Path) -> None:
+    with slow.slow_mount(folder, read_s=0.004) as point:
+        loader = DataLoader(Files(point, "whole"), batch_size=8)
+        found = compare(loader, toggles=["local_copy"], budget_s=12)
+    assert found.same_data.verdict == "identical"
+    assert found.verdict == "faster"
+    assert found.ratio > 2

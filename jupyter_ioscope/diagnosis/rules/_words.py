@@ -87,6 +87,10 @@ def more_workers(facts: Facts) -> int:
     return fitting if fitting > facts.workers else 0
 
 
+# Best first: most gain for least change of the data.
+IMAGE_TOGGLES = ("draft_decode", "decode_once", "fast_decode", "opencv_decode")
+
+
 def decodes_images(facts: Facts) -> bool:
     """Whether fetching was seen inside PIL."""
     stacks = facts.profile.stacks

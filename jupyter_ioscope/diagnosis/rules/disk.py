@@ -30,7 +30,7 @@ def judge(facts: Facts) -> Finding | None:
             if large
             else overlap_advice(facts) + " Larger reads (many samples in one file) help as well."
         ),
-        toggles=("workers", "prefetch"),
+        toggles=("workers", "prefetch", "read_ahead"),
     )
 
 

@@ -21,7 +21,7 @@ def judge(facts: Facts) -> Finding | None:
         return None
     gain = facts.gain_cpu()
     spread = _words.more_workers(facts) if facts.cores >= 2 and _pays(facts) else 0
-    image = ("draft_decode",) if _words.decodes_images(facts) else ()
+    image = _words.IMAGE_TOGGLES if _words.decodes_images(facts) else ()
     place = facts.where() or "the work on each sample"
     return finding(
         facts,

@@ -57,7 +57,7 @@ def _behind_files(facts: Facts, far: float) -> Finding:
         ),
         advice="Copy the data to a local disk once, or read few large files instead of many small "
         "ones: every open and read crosses the network. " + overlap_advice(facts),
-        toggles=("workers", "prefetch"),
+        toggles=("local_copy", "workers", "prefetch"),
         where=facts.where(),
         refines=("disk_latency", "disk_bandwidth", "page_fault_io"),
     )

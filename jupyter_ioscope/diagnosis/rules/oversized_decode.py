@@ -60,7 +60,9 @@ def judge(facts: Facts) -> Finding | None:
         advice="Decode at reduced size: image.draft('RGB', size) before the first access makes "
         "JPEG decode 1/2, 1/4 or 1/8 of the width (PIL's thumbnail does it itself). Or shrink the "
         "files once to a little above the size that is used.",
-        toggles=("draft_decode", "workers") if _words.more_workers(facts) else ("draft_decode",),
+        toggles=(*_words.IMAGE_TOGGLES, "workers")
+        if _words.more_workers(facts)
+        else _words.IMAGE_TOGGLES,
         where=facts.work.where(*_PIXELS),
         refines=(*CPU_CAUSES, "repeated_deterministic_transform"),
     )

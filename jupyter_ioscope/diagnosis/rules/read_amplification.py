@@ -36,6 +36,7 @@ class Case(NamedTuple):
     title: str
     what: str
     advice: str
+    toggles: tuple[str, ...] = ()
 
 
 _SEEK = Case(
@@ -45,6 +46,7 @@ _SEEK = Case(
     "A compressed stream cannot be entered in the middle: every step back unpacks it from the "
     "start. Read it once from front to back (an IterableDataset with a shuffle buffer), or repack "
     "it: uncompressed .tar, .zip, or one .npy that is memory-mapped.",
+    ("archive_unpacked",),
 )
 _MEMBER = Case(
     ("npz_member",),
@@ -52,6 +54,7 @@ _MEMBER = Case(
     "reading whole members of an .npz file (mmap_mode is ignored for .npz)",
     "Save the array as .npy and open that with np.load(path, mmap_mode='r'), or read the member "
     "once, keep it, and index the array.",
+    ("npz_unpacked",),
 )
 _CHUNKS = Case(
     ("container_read",),
@@ -59,6 +62,7 @@ _CHUNKS = Case(
     "reading from a chunked file",
     "Make the chunks the shape of what is read at once (one row or one batch), read neighbouring "
     "rows together, or store the data contiguous and uncompressed.",
+    ("sample_cache",),
 )
 _WHOLE = Case(
     ("file_read", "file_open", "array_load", "unpickle", "unpack", "user", "library"),
@@ -66,6 +70,7 @@ _WHOLE = Case(
     "reading and taking apart what is read",
     "Read only what the item needs: memory-map the file (np.load(path, mmap_mode='r')), remember "
     "where items begin and seek there, or load it once and keep it.",
+    ("npy_memory_map", "npz_unpacked", "sample_cache"),
 )
 
 
@@ -99,6 +104,7 @@ def judge(facts: Facts) -> Finding | None:
             place_line(facts, *case.kinds),
         ),
         advice=case.advice,
+        toggles=case.toggles,
         where=facts.work.where(*case.kinds),
         refines=(*CPU_CAUSES, *WAIT_CAUSES, "reopen_per_item", *_also(case)),
     )

@@ -49,6 +49,7 @@ def judge(facts: Facts) -> Finding | None:
         ),
         advice="Open it once in each worker, at the first access (if self.file is None: self.file "
         "= ...), and keep the handle. Not in __init__: a handle must not be shared by workers.",
+        toggles=("keep_open", "npz_unpacked"),
         where=facts.work.where(*kinds),
         refines=(*CPU_CAUSES, *WAIT_CAUSES, "many_small_files"),
     )

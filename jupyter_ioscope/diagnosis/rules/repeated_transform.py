@@ -67,6 +67,9 @@ def judge(facts: Facts) -> Finding | None:
         advice="Make every item once and keep it: an array file written in the first epoch, or a "
         f"cache in memory ({_size(facts, samples)} for all of them). Random augmentation, where "
         "there is any, stays after the cache.",
+        toggles=("sample_cache", "decode_once")
+        if facts.work.fraction(*_DECODING)[0]
+        else ("sample_cache",),
         where=facts.work.where(*_KINDS),
         refines=CPU_CAUSES,
     )

@@ -53,10 +53,15 @@ def judge(facts: Facts) -> Finding | None:
         ),
         advice="Pack the items into few large files (one array file, .tar shards, Arrow, LMDB) "
         "and read them in order. " + _meanwhile(facts, waiting),
-        toggles=("workers", "prefetch") if waiting else (),
+        toggles=_toggles(far, waiting),
         where=facts.work.where(*_KINDS),
         refines=(*CPU_CAUSES, *WAIT_CAUSES, "network_latency"),
     )
+
+
+def _toggles(far: float, waiting: bool) -> tuple[str, ...]:
+    copied = ("packed_files", "local_copy") if far > 0.5 else ("packed_files",)
+    return (*copied, "read_ahead", "workers", "prefetch") if waiting else copied
 
 
 def _least_files(facts: Facts, epochs: int) -> float:

@@ -44,7 +44,7 @@ def judge(facts: Facts) -> Finding | None:
             _words.per_sample_line(facts, "cpu"),
         ),
         advice=_advice(facts),
-        toggles=("workers",) if _words.more_workers(facts) else (),
+        toggles=_toggles(facts),
         where=facts.work.where(*_PARSING),
         refines=(*CPU_CAUSES, "slow_collate", *collecting(facts)),
     )
@@ -52,6 +52,11 @@ def judge(facts: Facts) -> Finding | None:
 
 def _tokenises(facts: Facts) -> bool:
     return facts.work.fraction("tokenise", "regex")[0] > facts.work.fraction("text_parse")[0]
+
+
+def _toggles(facts: Facts) -> tuple[str, ...]:
+    quick = ("sample_cache", "batched_tokenise" if _tokenises(facts) else "fast_json")
+    return (*quick, "workers") if _words.more_workers(facts) else quick
 
 
 def _verb(facts: Facts) -> str:

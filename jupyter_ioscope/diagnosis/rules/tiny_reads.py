@@ -47,6 +47,7 @@ def judge(facts: Facts) -> Finding | None:
         ),
         advice="Read with a buffer: open(path, 'rb') without buffering=0, or with "
         "buffering=1 << 20, and one read of the whole item instead of many.",
+        toggles=("buffered_open",),
         where=facts.work.where(*_KINDS),
         refines=(*CPU_CAUSES, *WAIT_CAUSES, "many_small_files"),
     )

@@ -48,7 +48,7 @@ def advice(facts: Facts) -> str:
 
 
 def toggles(facts: Facts) -> tuple[str, ...]:
-    found = ("draft_decode",) if _words.decodes_images(facts) else ()
+    found = _words.IMAGE_TOGGLES if _words.decodes_images(facts) else ()
     return (*found, "workers") if _words.more_workers(facts) else found
 
 
