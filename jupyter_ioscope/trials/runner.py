@@ -61,10 +61,12 @@ class Runner:
         )
         return Delivered(**result)
 
-    def pilot(self, arm: str, spec: LoaderSpec, plan: Plan) -> Pilot:
+    def pilot(self, arm: str, spec: LoaderSpec, plan: Plan) -> tuple[Pilot, set[str]]:
+        """What a short run shows, and the data files it used (none in the kernel)."""
         started = time.monotonic()
-        result, _ = self._timed(arm, spec, plan, learn=False)
-        return pilot_of(result, time.monotonic() - started, spec, plan.discard)
+        result, _ = self._timed(arm, spec, plan, learn=True)
+        pilot = pilot_of(result, time.monotonic() - started, spec, plan.discard)
+        return pilot, set(result.get("files", ()))
 
     def untimed(self, arm: str, spec: LoaderSpec, plan: Plan) -> set[str]:
         """One pass as the timed ones will be; the data files it used (none in the kernel)."""
