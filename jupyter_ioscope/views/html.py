@@ -17,8 +17,8 @@ from jupyter_ioscope.views.colours import BAR, LIMITING, ink_on, part_colour
 from jupyter_ioscope.views.payload import (
     Size,
     comparison_payload,
-    most_useful_first,
     report_payload,
+    worth_showing,
 )
 from jupyter_ioscope.views.shapes import (
     IBar,
@@ -328,17 +328,22 @@ def _toggles(toggles: Sequence[IToggle]) -> Iterator[str]:
     if not toggles:
         return
     yield _title("To try")
+    shown, others, refused = worth_showing(toggles)
     rows = []
-    for toggle in most_useful_first(toggles):
-        star = "★ " if toggle["suggested"] and not toggle["refusal"] else ""
-        text = f"does not apply: {toggle['refusal']}" if toggle["refusal"] else toggle["effect"]
-        cost = "" if toggle["refusal"] else f"<br><small>Cost: {_text(toggle['cost'])}</small>"
+    for toggle in shown:
+        star = "★ " if toggle["suggested"] else ""
+        cost = f"<br><small>Cost: {_text(toggle['cost'])}</small>"
         gain = f"<br>{_text(toggle['predicted'])}" if toggle["predicted"] else ""
         rows.append(
             f'<tr><td style="{_LEFT}">{star}<b>{_name(toggle["title"])}</b>{gain}</td>'
-            f'<td style="{_LEFT}">{_text(text)}{cost}</td></tr>'
+            f'<td style="{_LEFT}">{_text(toggle["effect"])}{cost}</td></tr>'
         )
     yield f"{_TABLE}{''.join(rows)}</table>"
+    if others:
+        yield f"<p><small>Also: {_text(', '.join(others))}.</small></p>"
+    if refused:
+        lines = "<br>".join(f"{_text(line)}" for line in refused)
+        yield f"<p><small>Does not apply:<br>{lines}</small></p>"
 
 
 def _comparison(comparison: IComparison) -> Iterator[str]:

@@ -30,7 +30,8 @@ from jupyter_ioscope.views.words import clean, clean_lines
 __all__ = ["Size", "comparison_payload", "flames", "progress_payload", "report_payload"]
 
 _SHORT_S = 1.0
-_FINDINGS, _EVIDENCE, _TOGGLES, _GAPS, _COMPARISONS = 12, 8, 24, 16, 3
+_SHOWN = 5  # toggles that text and tables show whole; the others by name
+_FINDINGS, _EVIDENCE, _TOGGLES, _GAPS, _COMPARISONS = 12, 8, 48, 16, 3
 
 _WEIGHTS = {"workers": 4, "consumer": 2, "waits-workers": 2}  # of the flame graphs, by Tree.key
 
@@ -77,7 +78,7 @@ def report_payload(
         ceilings=ceilings,
         ceilingNow=now,
         findings=[_finding(finding) for finding in diagnosis.findings[:_FINDINGS]],
-        toggles=[_toggle(offer) for offer in offers[:_TOGGLES]],
+        toggles=most_useful_first([_toggle(offer) for offer in offers])[:_TOGGLES],
         timeline=timeline(profile, size.points),
         flames=flames(all_trees(profile) if grown is None else grown, size.frames),
         flameSource=_flame_source(profile.stacks),
@@ -118,8 +119,25 @@ def _finding(finding: Finding) -> IFinding:
 
 
 def most_useful_first(toggles: Sequence[IToggle]) -> list[IToggle]:
-    """Suggested ones, then the others, then those that do not apply."""
-    return sorted(toggles, key=lambda one: (bool(one["refusal"]), not one["suggested"]))
+    """Suggested ones, then those with a prediction, the others, and those that do not apply."""
+    return sorted(
+        toggles,
+        key=lambda one: (bool(one["refusal"]), not one["suggested"], not one["predicted"]),
+    )
+
+
+def worth_showing(toggles: Sequence[IToggle]) -> tuple[list[IToggle], list[str], list[str]]:
+    """(toggles to show whole, names of others that apply, a line for each reason of those that do
+    not: `prefetch, persistent_workers: num_workers is 0`)."""
+    apply = [one for one in most_useful_first(toggles) if not one["refusal"]]
+    told = sum(1 for one in apply if one["suggested"] or one["predicted"])
+    shown = max(_SHOWN, min(told, 2 * _SHOWN))
+    reasons: dict[str, list[str]] = {}
+    for one in toggles:
+        if one["refusal"]:
+            reasons.setdefault(one["refusal"], []).append(one["name"])
+    lines = [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    return apply[:shown], [one["name"] for one in apply[shown:]], lines
 
 
 def _share(finding: Finding) -> str:
@@ -134,8 +152,9 @@ def _toggle(offer: Offer) -> IToggle:
     return IToggle(
         name=offer.name,  # goes back to the kernel as it is; the page shows the title
         title=clean(offer.title, 100),
-        effect=clean(offer.effect),
-        cost=clean(offer.cost),
+        # of one that does not apply the reason is all that is shown
+        effect="" if offer.refusal else clean(offer.effect),
+        cost="" if offer.refusal else clean(offer.cost),
         refusal=clean(offer.refusal),
         suggested=offer.suggested,
         predicted=prediction_text(offer.predicted),

@@ -12,8 +12,8 @@ from jupyter_ioscope.units import NBSP, percent, rate, seconds
 from jupyter_ioscope.views.payload import (
     Size,
     comparison_payload,
-    most_useful_first,
     report_payload,
+    worth_showing,
 )
 from jupyter_ioscope.views.shapes import IBar, IComparison, IReport
 from jupyter_ioscope.views.words import columns_of, fit, wrap
@@ -202,13 +202,18 @@ def _toggles(report: IReport) -> Iterator[str]:
     if not report["toggles"]:
         return
     yield "To try"
-    for toggle in most_useful_first(report["toggles"]):
-        mark = "-" if toggle["refusal"] else "*" if toggle["suggested"] else " "
-        text = f"does not apply: {toggle['refusal']}" if toggle["refusal"] else toggle["effect"]
-        cost = "" if toggle["refusal"] else f" Cost: {toggle['cost']}"
+    shown, others, refused = worth_showing(report["toggles"])
+    for toggle in shown:
+        mark = "*" if toggle["suggested"] else " "
         gain = f" Predicted: {toggle['predicted']}." if toggle["predicted"] else ""
-        line = f"{toggle['title']} ({toggle['name']}): {text}{cost}{gain}"
+        line = (
+            f"{toggle['title']} ({toggle['name']}): {toggle['effect']} Cost: {toggle['cost']}{gain}"
+        )
         yield from wrap(line, WIDTH, f"  {mark} ", "    ")
+    if others:
+        yield from wrap(f"Also: {', '.join(others)}.", WIDTH, "    ", "    ")
+    for line in refused:
+        yield from wrap(line, WIDTH, "    does not apply: ", "      ")
 
 
 def _comparison(comparison: IComparison) -> Iterator[str]:

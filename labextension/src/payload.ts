@@ -147,7 +147,12 @@ export interface IGrid {
   /** what columns and rows are, as words for the corner */
   corner: string;
   columns: string[];
-  rows: { label: string; cells: IGridCell[] }[];
+  rows: IGridRow[];
+}
+
+export interface IGridRow {
+  label: string;
+  cells: IGridCell[];
 }
 
 export interface IGridCell {

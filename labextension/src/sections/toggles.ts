@@ -9,6 +9,9 @@ export interface ITogglesHost {
   insertCode?: (code: string) => void;
 }
 
+/** Toggles shown unfolded: the report gives the most useful ones first. */
+const FIRST = 6;
+
 /** "Try it": fixes to tick, and the buttons that try them on the user's own loader. */
 export class Toggles {
   readonly element: HTMLElement;
@@ -23,7 +26,14 @@ export class Toggles {
     this.element = section('Try it', 'ioscope-toggles');
     this.offered = report.toggles.filter(toggle => !toggle.refusal);
     const refused = report.toggles.filter(toggle => toggle.refusal);
-    put(this.element, ...this.offered.map(toggle => this.row(toggle, life)));
+    const [first, rest] = [this.offered.slice(0, FIRST), this.offered.slice(FIRST)];
+    put(this.element, ...first.map(toggle => this.row(toggle, life)));
+    if (rest.length) {
+      const rows = rest.map(toggle => this.row(toggle, life));
+      const list = folded(`${rest.length} more to try`, ...rows);
+      list.open = rest.some(toggle => this.ticked.has(toggle.name));
+      put(this.element, list);
+    }
     put(this.element, this.actions(life), this.progress.element, this.note);
     if (refused.length) {
       const rows = refused.map(toggle => this.row(toggle, life));
