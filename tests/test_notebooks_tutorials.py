@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,15 @@ def sources(path: Path) -> list[str]:
     return ["".join(cell["source"]) for cell in code_cells(path)]
 
 
-@pytest.mark.parametrize("name", ["01_first_profile", "02_find_the_cause", "03_toggle_and_compare"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "01_first_profile",
+        "02_find_the_cause",
+        "03_toggle_and_compare",
+        "04_hugging_face_datasets",
+    ],
+)
 def test_the_tutorials_are_there_and_the_readme_leads_to_each(name: str) -> None:
     assert NOTEBOOKS / f"{name}.ipynb" in TUTORIALS
     readme = (NOTEBOOKS.parent / "README.md").read_text(encoding="utf-8")
@@ -62,6 +72,36 @@ def test_the_third_compares_a_loader_with_itself_and_meets_a_false_speed_up() ->
         assert call in text, call
     assert '"No winner: the arms delivered different data" in shown' in text
     assert 'assert nothing.verdict in {"same", "undecided"}' in text
+
+
+def test_the_fourth_says_that_datasets_is_missing_and_does_nothing_then() -> None:
+    path = NOTEBOOKS / "04_hugging_face_datasets.ipynb"
+    first = sources(path)[0]
+    script = f"""
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+sys.modules["datasets"] = None
+shell = InteractiveShell.instance()
+shell.run_cell({first!r}).raise_error()
+shell.run_cell("raise RuntimeError").raise_error()
+shell.run_cell("%%no_such_magic\\nraise RuntimeError").raise_error()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "datasets is not installed" in done.stdout
+    assert "RuntimeError" not in done.stdout + done.stderr
+
+
+def test_the_fourth_takes_three_steps_and_tries_toggles_of_datasets() -> None:
+    text = "\n".join(sources(NOTEBOOKS / "04_hugging_face_datasets.ipynb"))
+    for call in (
+        "ioscope.compare_parts(loader, names,",
+        'ioscope.compare(rows, toggles=["hf_flatten_indices"]',
+        "ioscope.compare(first_step(), third_step(),",
+        "_ioscope.profile.transforms",
+    ):
+        assert call in text, call
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
