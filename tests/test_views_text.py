@@ -42,7 +42,8 @@ def test_everything_a_user_asked_for_is_there() -> None:
         "214 samples/s", "to the first batch", "peak memory", "read from disk", "GPU busy",
         "consumer", "worker 0", "worker 1", "CPU 70 ± 1 %", "Ceilings", "2 workers", "limiting",
         "68 % (64 – 72 %)", "1,203 of 1,770 samples", "decode in In [4], line 12",
-        "Decode at reduced size (draft_decode)", "does not apply: persistent_workers: There is only one epoch.",
+        "Decode at reduced size (draft_decode)",
+        "does not apply: persistent_workers: There is only one epoch.",
         "2.41 × faster", "95 % sure", "image.draft('RGB', (224, 224))",
         "Profiling itself used", "block-layer latency: needs root", "The profile is in _ioscope.",
     ):  # fmt: skip
