@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from jupyter_ioscope.capture.profiler import CaptureOptions, Profiler
 
 def test_equal_batches_have_one_digest_and_others_another() -> None:
     first = {"pixels": torch.arange(4000.0), "name": ["a", "b"]}
-    again = {"pixels": torch.arange(4000.0), "name": ["a", "b"]}
+    again: dict[str, Any] = {"pixels": torch.arange(4000.0), "name": ["a", "b"]}
     assert batch_digest(first) == batch_digest(again) != 0
     again["pixels"][-1] += 1
     assert batch_digest(first) != batch_digest(again)

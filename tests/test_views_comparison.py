@@ -41,7 +41,7 @@ def test_undecided_says_what_could_have_been_seen() -> None:
     assert headline(changed(value, smallest_visible=math.inf)) == "Undecided"
 
 
-def test_different_data_is_the_headline_not_what_could_have_been_seen():
+def test_different_data_is_the_headline_not_what_could_have_been_seen() -> None:
     value = builders.comparison(1.6, verdict="undecided")
     different = dataclasses.replace(value.same_data, verdict="different")
     assert "different data" in headline(changed(value, same_data=different))
