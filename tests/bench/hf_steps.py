@@ -86,7 +86,6 @@ def one_run(kind: str, step: str, folder: str) -> dict[str, float]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TOKENIZERS_PARALLELISM": "false"},
     )
     try:
         assert child.stdin is not None
