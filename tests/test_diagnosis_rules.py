@@ -244,6 +244,16 @@ def test_workers_without_work_need_more_shards_not_more_workers() -> None:
     assert "3 of the 4 workers got nothing to do" in found.advice
 
 
+def test_enough_workers_that_sleep_are_no_trouble_of_a_loop_without_a_step() -> None:
+    asleep = {"cpu": 0.05, "sleep": 0.95}
+    drained = builders.profile(8, states=asleep, step_ms=0.05, cpus=2, batches=900)
+    assert not [row for row in diagnose(drained).findings if row.resource == "sleep"]
+    stepping = builders.profile(8, states=asleep, step_ms=1.0, cpus=2, batches=900)
+    few = builders.profile(2, states=asleep, step_ms=0.05, cpus=2, batches=900)
+    for profile in (stepping, few):
+        assert diagnose(profile).findings[0].resource == "sleep"
+
+
 def test_a_step_that_is_not_the_limit_is_not_called_the_limit() -> None:
     rows = diagnose(builders.profile(0, fetch_ms=10, step_ms=6, batches=150)).findings
     step = next(row for row in rows if row.cause == "not_loader_bound")

@@ -97,11 +97,16 @@ def decodes_images(facts: Facts) -> bool:
     return stacks is not None and any("/PIL/" in frame.file for frame in stacks.frames)
 
 
+def first_workers(facts: Facts) -> int:
+    """Workers to begin with for fetches that wait."""
+    return max(4, 2 * int(facts.cores))
+
+
 def workers_that_wait(facts: Facts) -> str:
     """Advice for a loop that waits in its own fetches."""
     return (
         "Use workers: they wait at the same time, and a waiting worker needs no core. "
-        f"Begin with num_workers={max(4, 2 * int(facts.cores))}."
+        f"Begin with num_workers={first_workers(facts)}."
     )
 
 
