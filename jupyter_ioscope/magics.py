@@ -266,10 +266,11 @@ class Magic:
         from jupyter_ioscope import line_commands
 
         if word not in line_commands.names():
-            if word:
-                known = ", ".join(("report", *line_commands.names()))
+            known = ", ".join(("report", *line_commands.names()))
+            if word and word not in ("-h", "--help"):
                 raise UsageError(f"%ioscope knows {known}; got {word!r}")
-            print(parser().format_help())
+            print(f"{parser().format_help()}\n%ioscope NAME runs a command: {known}.")
+            print("Each lists its options: %ioscope compare --help")
             return None
         try:
             return line_commands.run(line, self.shell.user_ns)

@@ -83,7 +83,10 @@ def test_few_batches_are_too_few(count: int, text: str) -> None:
 
 def test_a_loop_that_waits_is_told_how_much_and_for_what() -> None:
     diagnosis = diagnose(builders.profile(2, batches=150))
-    assert diagnosis.headline == "The loop waited for data 81\u00a0% of the time."
+    assert diagnosis.headline == (
+        "The loop waited for data 81\u00a0% of the time: "
+        "workers are busy making samples on the CPU."
+    )
     assert "The 2 workers spend 97 % of their time on the CPU" in diagnosis.detail
     assert "decode in In [4], line 12" in diagnosis.detail
 

@@ -353,7 +353,13 @@ def test_who_answered_is_told_by_evidence(measured: dict[str, Any], family: str,
 
 
 def timing(name: str, bytes_per_s: float = 0.0, latency_s: float = 1e-4, n: int = 500) -> Timing:
-    return Timing(name, n, 4096, 1.0, bytes_per_s, latency_s, latency_s, latency_s, "device", "x")
+    size = 1 << 20 if name.startswith("sequential") else 4096
+    return Timing(name, n, size, 1.0, bytes_per_s, latency_s, latency_s, latency_s, "device", "x")
+
+
+def test_a_file_too_small_for_large_requests_is_not_judged_as_a_stream() -> None:
+    row = timing("sequential read", 79e6)._replace(request_bytes=4096)
+    assert not [one for one in thresholds.judge((row,), 0.0) if one.what == "sequential read"]
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,17 @@ def test_undecided_says_what_could_have_been_seen() -> None:
     assert headline(changed(value, smallest_visible=math.inf)) == "Undecided"
 
 
+def test_too_few_pairs_are_said_to_be_too_few() -> None:
+    value = builders.comparison(4.0, verdict="undecided", pairs=2)
+    short = changed(
+        value, ratio_low=0.0, ratio_high=math.inf, cpu_ratio_low=0.0, cpu_ratio_high=math.inf
+    )
+    words = text(short)
+    assert "the time was enough for 2 pairs, and 4 are the least" in words
+    assert "Measured × 4.00, in too few pairs" in words
+    assert "∞" not in words
+
+
 def test_different_data_is_the_headline_not_what_could_have_been_seen() -> None:
     value = builders.comparison(1.6, verdict="undecided")
     different = dataclasses.replace(value.same_data, verdict="different")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 from jupyter_ioscope.model.prediction import Predicted, Prediction, Setting
 from jupyter_ioscope.model.tuning import LeftOut, Tried, Tuning
@@ -48,6 +49,14 @@ def test_the_first_line_says_what_to_use_and_how_sure_that_is() -> None:
 
 def test_a_loader_to_keep_is_said_to_be_kept() -> None:
     assert headline(tuning(changed=False)).startswith("Keep 2 workers")
+
+
+def test_a_search_without_time_does_not_claim_that_nothing_better_exists() -> None:
+    alone = replace(tuning(changed=False), tried=tuning().tried[:1])
+    assert headline(alone).startswith("Not enough time")
+    few = builders.comparison(1.9, verdict="undecided", pairs=1)
+    unproven = replace(tuning(changed=False), comparison=few)
+    assert headline(unproven).startswith("Not proven: 4 workers")
 
 
 def test_names_are_escaped_in_the_page() -> None:

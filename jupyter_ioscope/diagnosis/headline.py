@@ -58,7 +58,8 @@ def headline(facts: Facts, findings: Sequence[Finding]) -> str:
         return f"Nothing to fix here: your own step is the limit; {waited}."
     if first and STEP in first.refines and facts.waits.wait_fraction < 0.5:
         return _of_step(facts, first)
-    return f"{waited[0].upper()}{waited[1:]}{_meanwhile(facts, findings)}."
+    cause = f": {_small(first.title)}" if first and first.cause not in (STEP, OTHERS) else ""
+    return f"{waited[0].upper()}{waited[1:]}{cause}{_meanwhile(facts, findings)}."
 
 
 def _of_unrecorded(first: Finding | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -78,8 +79,10 @@ def _named(item: object, known: Mapping[str, Toggle]) -> Toggle:
     name, equals, text = item.partition("=") if isinstance(item, str) else ("", "", "")
     toggle = known.get(name)
     if toggle is None:
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]}? There are" if near else "choose from"
         names = ", ".join(sorted(known))
-        raise InputError(f"toggles holds {item!r}, which is not known; choose from {names}")
+        raise InputError(f"toggles holds {item!r}, which is not known; {hint} {names}")
     if not equals:
         return toggle
     if toggle.number is None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from jupyter_ioscope.model.comparison import VERDICTS, Arm, Comparison, Trial
+from jupyter_ioscope.trials.statistics import MIN_PAIRS
 from jupyter_ioscope.units import bytes_text, percent, plus_minus, seconds, significant
 from jupyter_ioscope.views.predictions import missed_text
 from jupyter_ioscope.views.shapes import IArmRow, IComparison, IProgress, ITick, ITrialDot
@@ -55,6 +56,9 @@ def headline(comparison: Comparison) -> str:
         return f"The same within {percent(_half_width(comparison))}"
     if comparison.same_data.verdict == "different":
         return "No winner: the arms delivered different data"
+    if comparison.pairs < MIN_PAIRS:
+        made = f"{comparison.pairs} pair{'s' * (comparison.pairs != 1)}"
+        return f"Undecided: the time was enough for {made}, and {MIN_PAIRS} are the least"
     if not 0 < comparison.smallest_visible < math.inf:
         return "Undecided"
     return f"Undecided: could have seen {percent(comparison.smallest_visible)}"
@@ -80,6 +84,9 @@ def _lines(comparison: Comparison) -> Iterator[str]:
 
 
 def _interval(comparison: Comparison) -> str:
+    if comparison.ratio_low <= 0 or not math.isfinite(comparison.ratio_high):
+        measured = significant(comparison.ratio)
+        return f"Measured × {measured}, in too few pairs to say how sure that is"
     low, high = significant(comparison.ratio_low), significant(comparison.ratio_high)
     return f"{percent(comparison.confidence)} sure: × {low} to {high}"
 
@@ -88,6 +95,8 @@ def _cpu(comparison: Comparison) -> str:
     if not math.isfinite(comparison.cpu_ratio) or comparison.cpu_ratio <= 0:
         return ""
     low, high = comparison.cpu_ratio_low, comparison.cpu_ratio_high
+    if low <= 0 or not math.isfinite(high):
+        return ""  # too few pairs for any interval
     if low <= 1 <= high:
         return "CPU per sample: no difference seen" + (
             f" (× {significant(low)} – {significant(high)})"

@@ -8,6 +8,7 @@ from typing import Any
 
 from jupyter_ioscope.model.prediction import Setting
 from jupyter_ioscope.model.tuning import Tuning
+from jupyter_ioscope.trials.statistics import MIN_PAIRS
 from jupyter_ioscope.units import bytes_text, percent, seconds, significant
 from jupyter_ioscope.views.comparison import headline as comparison_headline
 from jupyter_ioscope.views.figures import base_figure
@@ -24,11 +25,27 @@ def headline(tuning: Tuning) -> str:
     """What to use, in a few words."""
     if tuning.cancelled:
         return f"Cancelled: of what was tried, {setting_text(tuning.best)} was best"
+    if not tuning.changed and len(tuning.tried) < 2:
+        return (
+            f"Not enough time: only {setting_text(tuning.current)}, the loader as it is, was timed"
+        )
+    if not tuning.changed and _unproven(tuning):
+        fastest = max(tuning.tried, key=lambda row: row.samples_per_s)
+        return (
+            f"Not proven: {setting_text(fastest.setting)} looked faster, and the time was too "
+            "short for pairs that show it"
+        )
     if not tuning.changed:
         return f"Keep {setting_text(tuning.current)}: nothing better was found"
     found = tuning.comparison
     told = f": {comparison_headline(found)}" if found is not None else ""
     return f"Use {setting_text(tuning.best)} instead of {setting_text(tuning.current)}{told}"
+
+
+def _unproven(tuning: Tuning) -> bool:
+    """Whether the final pairs were too few to decide anything."""
+    found = tuning.comparison
+    return found is not None and found.verdict == "undecided" and found.pairs < MIN_PAIRS
 
 
 def setting_text(setting: Setting) -> str:
