@@ -18,7 +18,7 @@ from tests.loaders_under_test import Numbers
 from torch.utils.data import DataLoader
 
 with api.profile() as p:
-    for batch in DataLoader(Numbers(60, busy_s=0.01), batch_size=4, num_workers=2):
+    for batch in DataLoader(Numbers(240, busy_s=0.01), batch_size=4, num_workers=2):
         pass
 stacks = p.stacks
 names = sorted({frame.name for frame in stacks.frames}) if stacks else []
@@ -47,7 +47,7 @@ def test_without_the_right_to_attach_workers_sample_themselves_and_the_report_sa
     assert {0, 1} <= set(answer["workers"])
     assert answer["burn"]
     assert answer["ours"] == []
-    assert answer["batches"] == answer["fetches"] == 15
+    assert answer["batches"] == answer["fetches"] == 60
     assert answer["top"] == "worker_cpu"
     assert "lacks the right (SYS_PTRACE)" in answer["text"]
     assert answer["flames"].startswith("in-process")

@@ -192,7 +192,7 @@ def parse(number: int) -> int:
 
 def rows_of_threads() -> Iterator[int]:
     with ThreadPoolExecutor(4) as pool:
-        yield from pool.map(parse, range(80))
+        yield from pool.map(parse, range(500))
 
 
 def slow_rows() -> Iterator[int]:
