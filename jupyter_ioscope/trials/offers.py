@@ -41,7 +41,19 @@ def offers(
                 predicted=predictor.one(toggle) if predictor and not refusal else None,
             )
         )
-    return tuple(made)
+    return tuple(sorted(made, key=_use))
+
+
+def _use(offer: Offer) -> tuple[bool, bool, int]:
+    """Suggested ones first, then those that a gain is predicted for, those that nothing is known
+    of, and those that would bring nothing."""
+    told = offer.predicted
+    hope = 1 if told is None else 0 if told.high > _A_GAIN else 2
+    return bool(offer.refusal), not offer.suggested, hope
+
+
+# A predicted ratio that two runs of one loader differ by as well.
+_A_GAIN = 1.05
 
 
 def _numbered(spec: LoaderSpec, predictor: Predictor | None) -> tuple[Toggle, ...]:

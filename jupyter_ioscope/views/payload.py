@@ -119,18 +119,15 @@ def _finding(finding: Finding) -> IFinding:
 
 
 def most_useful_first(toggles: Sequence[IToggle]) -> list[IToggle]:
-    """Suggested ones, then those with a prediction, the others, and those that do not apply."""
-    return sorted(
-        toggles,
-        key=lambda one: (bool(one["refusal"]), not one["suggested"], not one["predicted"]),
-    )
+    """Suggested ones, then the others as they were offered, then those that do not apply."""
+    return sorted(toggles, key=lambda one: (bool(one["refusal"]), not one["suggested"]))
 
 
 def worth_showing(toggles: Sequence[IToggle]) -> tuple[list[IToggle], list[str], list[str]]:
     """(toggles to show whole, names of others that apply, a line for each reason of those that do
     not: `prefetch, persistent_workers: num_workers is 0`)."""
     apply = [one for one in most_useful_first(toggles) if not one["refusal"]]
-    told = sum(1 for one in apply if one["suggested"] or one["predicted"])
+    told = sum(1 for one in apply if one["suggested"])
     shown = max(_SHOWN, min(told, 2 * _SHOWN))
     reasons: dict[str, list[str]] = {}
     for one in toggles:
