@@ -25,6 +25,7 @@ from jupyter_ioscope.model.prediction import Setting
 _ROUNDS = 6
 _LEAST_BATCHES = 120
 _MOST_BATCHES = 6_000
+SHORT_TRANSIT_NS = 300_000.0  # of a batch whose worker has nothing else to do
 _MOST_STRETCH = 256.0
 _BISECTIONS = 24
 
@@ -101,6 +102,13 @@ def _service(piece: Piece, stretch: float) -> float:
     return (piece.cpu + piece.put) * stretch + piece.off_cpu
 
 
+def _transit(piece: Piece, service: float, busy: bool) -> float:
+    """A worker's feeder thread needs the GIL, which its main thread keeps for a switch interval
+    while it makes the next batch, and leaves alone while it has none to make: a batch is on its way
+    when the next one is finished, at the latest."""
+    return min(piece.transit, SHORT_TRANSIT_NS + (service if busy else 0.0))
+
+
 def _in_order(
     pieces: Sequence[Piece], setting: Setting, stretch: float, count: int
 ) -> tuple[range, list[float]]:
@@ -113,8 +121,11 @@ def _in_order(
         piece = pieces[k % len(pieces)]
         asked = taken[k - credits] if k >= credits else 0.0
         worker = k % workers
-        free[worker] = ready = max(free[worker], asked) + _service(piece, stretch)
-        got = max(now, ready + piece.transit) + piece.main * stretch
+        service = _service(piece, stretch)
+        free[worker] = ready = max(free[worker], asked) + service
+        following = k + workers - credits  # taking this one asks for the worker's next
+        busy = following < 0 or (following < k and taken[following] <= ready)
+        got = max(now, ready + _transit(piece, service, busy)) + piece.main * stretch
         taken.append(got)
         now = got + piece.step_cpu * stretch + piece.step_off
     return range(count), taken

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from statistics import mean, median
+from statistics import median
 
 from jupyter_ioscope.diagnosis.facts import Facts
-from jupyter_ioscope.diagnosis.loader_model import Piece, samples_per_s
+from jupyter_ioscope.diagnosis.loader_model import SHORT_TRANSIT_NS, Piece, samples_per_s
 from jupyter_ioscope.diagnosis.recorded import arrived_in_wait
 from jupyter_ioscope.diagnosis.spread import together
 from jupyter_ioscope.diagnosis.throughput import throughput_of
@@ -18,10 +18,11 @@ from jupyter_ioscope.model.records import Batch, Fetch
 Z90 = 1.645  # half-width of a 90 % interval in standard errors (normal)
 MOST_PIECES = 600  # a model run takes milliseconds, and a search makes some hundred
 
+_ENOUGH_READY = 5
+
 # What a loop without workers does not show: the way of a batch. One tiny tensor cost 0.93 ms of
 # main-process CPU, 113 of them 45 ms; a large one is copied at some GB a second on either side.
 BATCH_NS, OBJECT_NS, MOST_OBJECTS = 500_000.0, 400_000.0, 16
-TRANSIT_NS = 300_000.0
 COPIED_BYTES_PER_NS = 2.0
 
 # Standard errors of ln(predicted / measured) beside those of the profile itself: from the pairs in
@@ -138,8 +139,9 @@ class WhatIf:
             return []
         if facts.alone:
             return [self._alone(row, facts.made[row.batch]) for row in known]
+        main = self._taking_over(known)
         delays = [
-            float(row.wait_end_ns - facts.made[row.batch].end_ns - row.wait_cpu_ns)
+            float(row.wait_end_ns - facts.made[row.batch].end_ns - main)
             for row in known
             if arrived_in_wait(row, facts.made[row.batch])
         ]
@@ -148,13 +150,19 @@ class WhatIf:
         put = facts.part_ns("hand_over") / fetches
         feeders = [row for row in facts.profile.threads if row.role == "feeder"]
         feeder = sum(row.run_ns for row in feeders) / fetches
-        costs = [float(row.wait_cpu_ns) for row in known]
         return [
-            self._handed(
-                row, facts.made[row.batch], put, feeder, min(cost, 2 * mean(costs)), transit
-            )
-            for row, cost in zip(known, costs, strict=True)
+            self._handed(row, facts.made[row.batch], put, feeder, main, transit) for row in known
         ]
+
+    def _taking_over(self, known: list[Batch]) -> float:
+        """What the main process needs for a batch that is there, in ns: the whole wait for it,
+        which holds more than CPU (each tensor's descriptor is asked for and waited for). Where
+        none lay ready, the CPU of the waits."""
+        made = self.facts.made
+        ready = [float(r.wait_ns) for r in known if not arrived_in_wait(r, made[r.batch])]
+        if len(ready) >= _ENOUGH_READY:
+            return median(ready)
+        return median(float(row.wait_cpu_ns) for row in known)
 
     def _handed(
         self, row: Batch, fetch: Fetch, put: float, feeder: float, main: float, transit: float
@@ -188,7 +196,7 @@ class WhatIf:
             step_cpu=step_cpu,
             step_off=row.step_ns - step_cpu,
             main=BATCH_NS + objects * OBJECT_NS,
-            transit=TRANSIT_NS + copy,
+            transit=SHORT_TRANSIT_NS + copy,
         )
 
     def _fetch(self, fetch: Fetch) -> tuple[float, float]:

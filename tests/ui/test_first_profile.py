@@ -69,7 +69,12 @@ def read_the_verdict(lab: Lab) -> None:
 
 def choose_only(lab: Lab, toggle: str) -> None:
     for box in lab.page.locator("[data-toggle]:enabled").all():
-        box.set_checked(box.get_attribute("data-toggle") == toggle)
+        name = (box.get_attribute("data-toggle") or "").partition("=")[0]  # workers=2
+        if box.is_checked() != (name == toggle):
+            box.evaluate(
+                "box => { const list = box.closest('details'); if (list) list.open = true }"
+            )
+            box.set_checked(name == toggle)
 
 
 def cancel_a_comparison(lab: Lab) -> None:
