@@ -67,13 +67,14 @@ def read_the_verdict(lab: Lab) -> None:
     assert report.locator(".ioscope-flame canvas").count() == 1
 
 
+UNFOLD = "box => { const list = box.closest('details'); if (list) list.open = true; }"
+
+
 def choose_only(lab: Lab, toggle: str) -> None:
     for box in lab.page.locator("[data-toggle]:enabled").all():
         name = (box.get_attribute("data-toggle") or "").partition("=")[0]  # workers=2
         if box.is_checked() != (name == toggle):
-            box.evaluate(
-                "box => { const list = box.closest('details'); if (list) list.open = true }"
-            )
+            box.evaluate(UNFOLD)
             box.set_checked(name == toggle)
 
 
