@@ -25,9 +25,10 @@ _ENOUGH_READY = 5
 BATCH_NS, OBJECT_NS, MOST_OBJECTS = 500_000.0, 400_000.0, 16
 COPIED_BYTES_PER_NS = 2.0
 
-# Standard errors of ln(predicted / measured) beside those of the profile itself: from the pairs in
-# notebooks/measurements.md.
-MODEL_ERROR = 0.05
+# Standard errors of ln(predicted / measured) beside those of the profile itself. The first one is
+# chosen so that nine in ten of the 96 pairs in notebooks/measurements.md lie inside (with 0.05 it
+# were 78 %): those pairs are no independent test of it.
+MODEL_ERROR = 0.10
 DOUBLING_ERROR = 0.04  # for every factor of two in the number of workers
 NEW_WORKERS_ERROR = 0.15  # the hand-over was never seen
 NO_STATES_ERROR = 0.10  # waiting for a core cannot be told from other waits
