@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_ioscope.storage import page_cache as kernel
 from jupyter_ioscope.trials import page_cache
 from jupyter_ioscope.trials.page_cache import evict, residency
 
@@ -37,8 +38,8 @@ def test_mincore_agrees_with_cachestat(file: str) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     fd = os.open(file, os.O_RDONLY)
     try:
-        pages = page_cache._mincore(libc, fd, 1_000_000)
-        told = page_cache._cachestat(libc, fd)
+        pages = kernel._mincore(libc, fd, 1_000_000)
+        told = kernel._cachestat(libc, fd)
     finally:
         os.close(fd)
     assert pages == 245  # 1,000,000 bytes in pages of 4,096

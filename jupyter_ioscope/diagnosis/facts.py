@@ -129,12 +129,17 @@ class Facts(LoopFacts):
         """Of the fetches' time off the CPU, the part in line behind other programs; 0 where
         unknown."""
         try:
-            self.need_states()
+            return self._line_fraction * (1 - self.own_part_of_line)
         except NotMeasuredError:
             return 0.0
+
+    @cached_property
+    def _line_fraction(self) -> float:
+        """Of the fetches' time off the CPU, the part in line for a core. Raises NotMeasuredError
+        where states were not sampled."""
+        self.need_states()
         off_ns = self._off_ns()
-        behind_others = self.part_ns("run_queue") * (1 - self.own_part_of_line)
-        return min(1.0, behind_others / off_ns) if off_ns > 0 else 0.0
+        return min(1.0, self.part_ns("run_queue") / off_ns) if off_ns > 0 else 0.0
 
     def _by_utilisation(self, without: Without) -> Effect:
         """Without records of fetches: the loop goes as fast as its busier side allows."""
@@ -172,14 +177,12 @@ class Facts(LoopFacts):
     def gain_queue(self) -> Gain:
         """Gain of never waiting for a core, whoever was on it. Counted in: hand-over off the CPU,
         which is what is left of it when the threads that bring a batch across cannot run."""
-        self.need_states()
-        off_ns = self._off_ns()
-        mix = self.part_ns("run_queue") / off_ns if off_ns else 0.0
+        mix = self._line_fraction
         main = self.waits.consumer
         hand_ns = main.part_ns("hand_over") if main and not self.alone else 0
         cpu_ns = min(hand_ns, sum(row.wait_cpu_ns for row in self.profile.batches))
         hand = 1 - cpu_ns / hand_ns if hand_ns else 0.0
-        return self.gain(Without(off_cpu=min(1.0, mix), hand_over=hand))
+        return self.gain(Without(off_cpu=mix, hand_over=hand))
 
     def _off_ns(self) -> int:
         rows = self.fetching

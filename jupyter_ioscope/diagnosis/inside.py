@@ -190,6 +190,22 @@ def _state_at(reading: ThreadReadings, time_ns: int) -> str:
     return STATES[number] if 0 <= number < len(STATES) else ""
 
 
+def runs_of(reading: ThreadReadings, names: Mapping[str, str]) -> list[dict[str, int]]:
+    """Blocked samples of a thread, by the part that `names` gives a state, in runs of one state: a
+    run may be a single wait, so it is one draw. States without a name end a run."""
+    runs: list[dict[str, int]] = []
+    before = ""
+    for number in reading.states:
+        state = STATES[number] if 0 <= number < len(STATES) else "blocked"
+        part = names.get(state, "")
+        if part and state == before:
+            runs[-1][part] += 1
+        elif part:
+            runs.append({part: 1})
+        before = state
+    return runs
+
+
 def split_inside(fetch_ns: int, cpu_ns: int, seen: Seen | None) -> dict[str, tuple[int, int]]:
     """Parts of `fetch_ns`, of which `cpu_ns` were on a core: part -> (ns, standard error in ns).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jupyter_ioscope.diagnosis.inside import runs_of
 from jupyter_ioscope.diagnosis.parts import Parts, thread_waits
 from jupyter_ioscope.diagnosis.spread import shares
 from jupyter_ioscope.model.diagnosis import ThreadWaits
@@ -60,25 +61,10 @@ def _row(role: str, worker: int, readings: Sequence[ThreadReadings]) -> ThreadWa
             run_ns = length_ns * running // len(row.states) if row.states else 0
             parts.add("cpu", run_ns)
             blocked_ns += length_ns - run_ns
-        clusters += _runs(row, _STATE_PARTS[role])
+        clusters += runs_of(row, _STATE_PARTS[role])
     found = shares(clusters)
     if not found:
         parts.add("other", blocked_ns)
     for name, (fraction, error) in found.items():
         parts.add(name, int(blocked_ns * fraction), blocked_ns * error)
     return thread_waits(role, worker, readings[-1].pid, wall_ns, parts)
-
-
-def _runs(row: ThreadReadings, names: dict[str, str]) -> list[dict[str, int]]:
-    """Blocked samples in runs of one state: a run may be a single wait, so it is one draw."""
-    runs: list[dict[str, int]] = []
-    before = ""
-    for number in row.states:
-        state = STATES[number] if 0 <= number < len(STATES) else "blocked"
-        part = names.get(state, "")
-        if part and state == before:
-            runs[-1][part] += 1
-        elif part:
-            runs.append({part: 1})
-        before = state
-    return runs

@@ -10,6 +10,7 @@ from jupyter_ioscope.diagnosis.inside import (
     Seen,
     Span,
     blocked_parts,
+    runs_of,
     seen_in,
     split_inside,
 )
@@ -178,23 +179,8 @@ def _without_records(profile: Profile, process: _Process, parts: Parts) -> int:
     queue_ns = min(reading.run_queue_ns, window - run_ns)
     parts.add("cpu", run_ns)
     parts.add("run_queue", queue_ns)
-    found = shares(_runs(reading))
+    found = shares(runs_of(reading, NO_PHASE))
     for name, (time_ns, error_ns) in blocked_parts(window - run_ns - queue_ns, found).items():
         parts.add(name, time_ns, error_ns)
     parts.add("rest", end - begin - window)
     return end - begin
-
-
-def _runs(reading: ThreadReadings) -> list[dict[str, int]]:
-    """Blocked samples in runs of one state: a run may be a single wait, so it is one draw."""
-    runs: list[dict[str, int]] = []
-    before = ""
-    for number in reading.states:
-        state = STATES[number] if 0 <= number < len(STATES) else "blocked"
-        part = NO_PHASE.get(state, "")
-        if part and state == before:
-            runs[-1][part] += 1
-        elif part:
-            runs.append({part: 1})
-        before = state
-    return runs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import mmap
 import os
 import random
@@ -12,6 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from jupyter_ioscope.storage import page_cache
 from jupyter_ioscope.units import bytes_text, percent
 
 _MOST_FILES = 20_000
@@ -19,7 +19,6 @@ _MOST_PROVEN = 2_000  # a file costs about 10 µs to ask about
 _SKIPPED = ("/proc/", "/sys/", "/dev/")
 _CODE = (".py", ".pyc", ".so")
 _WRITES = os.O_WRONLY | os.O_RDWR
-_SYS_CACHESTAT = 451  # Linux 6.5 and newer, the same number on every architecture
 
 
 class LearnFiles:
@@ -114,13 +113,12 @@ def residency(paths: Sequence[str]) -> Residency:
     asked = list(paths)
     if len(asked) > _MOST_PROVEN:
         asked = random.Random(len(asked)).sample(asked, _MOST_PROVEN)
-    pages = cached = 0
-    method = ""
+    pages, cached, method = 0, 0.0, ""
     for path in asked:
-        answer = _cached_pages(path, sizes[path])
-        if answer is not None:
-            cached, method = cached + answer[0], answer[1]
-            pages += -(-sizes[path] // mmap.PAGESIZE)
+        found, how = _resident(path, sizes[path])
+        if how:
+            of_file = -(-sizes[path] // mmap.PAGESIZE)
+            cached, pages, method = cached + found * of_file, pages + of_file, how
     fraction = min(1.0, cached / pages) if pages else 0.0
     return Residency(fraction, len(sizes), sum(sizes.values()), method if pages else "")
 
@@ -131,10 +129,7 @@ def evict(paths: Iterable[str]) -> None:
         with contextlib.suppress(OSError):
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                os.fsync(fd)  # dirty pages cannot be dropped
-                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-            except AttributeError:
-                return  # not on this system; the residency printed will say so
+                page_cache.evict(fd)  # where the system cannot, the residency printed says so
             finally:
                 os.close(fd)
 
@@ -146,53 +141,13 @@ def _size(path: str) -> int:
         return 0
 
 
-class _Range(ctypes.Structure):
-    _fields_ = (("off", ctypes.c_uint64), ("len", ctypes.c_uint64))
-
-
-class _CacheStat(ctypes.Structure):
-    _fields_ = tuple(
-        (name, ctypes.c_uint64)
-        for name in ("cache", "dirty", "writeback", "evicted", "recently_evicted")
-    )
-
-
-def _cached_pages(path: str, size: int) -> tuple[int, str] | None:
-    """(pages in the cache, how it was asked), or None when neither way works."""
-    if size == 0 or sys.platform != "linux":
-        return None
+def _resident(path: str, size: int) -> tuple[float, str]:
+    """As `storage.page_cache.resident`, of a file that may be gone."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return None
+        return -1.0, ""
     try:
-        libc = ctypes.CDLL(None, use_errno=True)
-        answer = _cachestat(libc, fd)
-        if answer is not None:
-            return answer, "cachestat"
-        answer = _mincore(libc, fd, size)
-        return (answer, "mincore") if answer is not None else None
+        return page_cache.resident(fd, size)
     finally:
         os.close(fd)
-
-
-def _cachestat(libc: Any, fd: int) -> int | None:
-    whole, found = _Range(0, 0), _CacheStat()  # length 0: to the end of the file
-    if libc.syscall(_SYS_CACHESTAT, fd, ctypes.byref(whole), ctypes.byref(found), 0) != 0:
-        return None
-    return int(found.cache)
-
-
-def _mincore(libc: Any, fd: int, size: int) -> int | None:
-    libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-    address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, 0)
-    if address in (None, ctypes.c_void_p(-1).value):
-        return None
-    try:
-        pages = (ctypes.c_ubyte * -(-size // mmap.PAGESIZE))()
-        if libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(size), pages) != 0:
-            return None
-        return sum(page & 1 for page in pages)
-    finally:
-        libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))

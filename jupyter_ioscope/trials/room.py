@@ -11,6 +11,7 @@ from statistics import median
 from jupyter_ioscope.capture.cores import usable_cores
 from jupyter_ioscope.model.prediction import Setting
 from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.storage.cgroups import Groups
 from jupyter_ioscope.units import bytes_text
 
 MOST_WORKERS = 64
@@ -88,17 +89,11 @@ def _available() -> int:
 
 
 def _cgroup_left() -> int:
-    """Limit less use, of cgroup version 2 or 1 as a container sees them."""
-    for limit, used in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        (
-            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-        ),
-    ):
-        with contextlib.suppress(OSError, ValueError):
-            return max(0, int(Path(limit).read_text()) - int(Path(used).read_text()))
-    return -1
+    """Limit less use of this process's control groups; -1 without a limit."""
+    groups = Groups()
+    limit = groups.smallest("memory", "memory.max", "memory.limit_in_bytes")
+    used = groups.own("memory", "memory.current", "memory.usage_in_bytes")
+    return max(0, limit[0] - used[0]) if limit and used else -1
 
 
 def _free_shm_bytes() -> int:

@@ -94,6 +94,10 @@ def _named(item: object, known: Mapping[str, Toggle]) -> Toggle:
 
 def refuse_or_pass(toggle: Toggle, spec: LoaderSpec) -> None:
     """Raises TrialError with the reason when `toggle` does not apply to `spec`."""
-    reason = toggle.refusal(spec)
+    raise_if(toggle.refusal(spec), toggle.name)
+
+
+def raise_if(reason: str, name: str) -> None:
+    """Raises TrialError that the toggle `name` does not apply, where there is a reason."""
     if reason:
-        raise TrialError(f"arm B: the toggle {toggle.name!r} does not apply: {reason}")
+        raise TrialError(f"arm B: the toggle {name!r} does not apply: {reason}")

@@ -7,6 +7,7 @@ from typing import Any
 from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.optional import loaded
 from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.toggle import raise_if
 from jupyter_ioscope.trials.toggles import draft_decode
 from jupyter_ioscope.trials.toggles._jpeg_swap import JpegSwap
 from jupyter_ioscope.trials.toggles._pil_draft import patch_for
@@ -38,8 +39,7 @@ def swapped(spec: LoaderSpec, facts: dict[str, Any], name: str, library: str) ->
         reason = f"none of the {facts['images']} images opened by the first samples is a JPEG"
     elif not facts["tracks"]:
         reason = "the JPEGs that are opened are never decoded"
-    if reason:
-        raise TrialError(f"arm B: the toggle {name!r} does not apply: {reason}")
+    raise_if(reason, name)
     try:
         draft = patch_for(facts)
     except TrialError:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.trials.build import build
 from jupyter_ioscope.trials.counting import samples_in, seed_all
 from jupyter_ioscope.trials.samples import split
 from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.toggle import raise_if
 from jupyter_ioscope.trials.values import values_digest
 
 _SEED = 11
@@ -45,9 +45,7 @@ def values_of(spec: LoaderSpec, most: int = BATCHES) -> list[str]:
 
 def raise_refusal(name: str, facts: dict[str, Any]) -> None:
     """Raises TrialError where `facts` hold a reason under "refusal"."""
-    reason = facts.get("refusal")
-    if reason:
-        raise TrialError(f"arm B: the toggle {name!r} does not apply: {reason}")
+    raise_if(facts.get("refusal") or "", name)
 
 
 def short(error: BaseException) -> str:

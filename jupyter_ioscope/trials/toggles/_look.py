@@ -57,6 +57,14 @@ def items(spec: LoaderSpec, most: int, seconds: float = SECONDS) -> Iterator[tup
             return
 
 
+def dataset_length(spec: LoaderSpec) -> int:
+    """Samples of the dataset; 0 where it does not tell."""
+    try:
+        return len(spec.dataset)
+    except TypeError:
+        return 0
+
+
 def seen_bytes(value: Any) -> int:
     """Bytes of the numbers, texts and pictures in a batch or sample."""
     return sum(len(leaf.data) for leaf in leaves(value))

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from jupyter_ioscope.errors import TrialError
+from jupyter_ioscope.trials.toggle import raise_if
 from jupyter_ioscope.units import significant
 
 
@@ -50,9 +50,7 @@ def patch_for(facts: dict[str, Any]) -> DraftDecode:
     Raises:
         TrialError: draft mode would be wrong or useless here; the text says why.
     """
-    reason = _refusal(facts)
-    if reason:
-        raise TrialError(f"arm B: the toggle 'draft_decode' does not apply: {reason}")
+    raise_if(_refusal(facts), "draft_decode")
     return DraftDecode(*_largest(facts))
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.optional import loaded
 from jupyter_ioscope.trials.spec import LoaderSpec
-from jupyter_ioscope.trials.toggle import Toggle
+from jupyter_ioscope.trials.toggle import Toggle, raise_if
 from jupyter_ioscope.trials.toggles._folders import free_bytes, new_folder
 from jupyter_ioscope.trials.toggles._look import look
 from jupyter_ioscope.trials.toggles._tar_copy import Copy, TarUnpacked, unpacked
@@ -69,7 +68,7 @@ def apply_learnt(spec: LoaderSpec, facts: dict[str, Any]) -> LoaderSpec:
             if facts["plain"]
             else f"the first {facts['samples']} samples read no member of a tar archive"
         )
-        raise TrialError(f"arm B: the toggle 'archive_unpacked' does not apply: {reason}")
+        raise_if(reason, "archive_unpacked")
     change = TarUnpacked(tuple(Copy(*row) for row in facts["copies"]))
     return spec.changed(in_child=(*spec.in_child, change))
 

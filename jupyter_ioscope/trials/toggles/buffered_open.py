@@ -9,9 +9,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.trials.spec import LoaderSpec
-from jupyter_ioscope.trials.toggle import Toggle
+from jupyter_ioscope.trials.toggle import Toggle, raise_if
 from jupyter_ioscope.trials.toggles._look import look
 from jupyter_ioscope.trials.toggles._open_swap import install_open
 from jupyter_ioscope.units import bytes_text, significant
@@ -116,8 +115,7 @@ def apply_learnt(spec: LoaderSpec, facts: dict[str, Any]) -> LoaderSpec:
             f"the files without a buffer are read in {each} calls each, of {mean} on average: "
             "there is nothing to gather"
         )
-    if reason:
-        raise TrialError(f"arm B: the toggle 'buffered_open' does not apply: {reason}")
+    raise_if(reason, "buffered_open")
     return apply(spec)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.optional import loaded
 from jupyter_ioscope.trials.counting import seed_all
 from jupyter_ioscope.trials.samples import sample_of
 from jupyter_ioscope.trials.spec import LoaderSpec
-from jupyter_ioscope.trials.toggle import Toggle
+from jupyter_ioscope.trials.toggle import Toggle, raise_if
 from jupyter_ioscope.trials.toggles._folders import free_bytes, new_folder
-from jupyter_ioscope.trials.toggles._look import indices
+from jupyter_ioscope.trials.toggles._look import dataset_length, indices
 from jupyter_ioscope.trials.toggles._picture_store import PictureStore
 from jupyter_ioscope.units import bytes_text, percent
 
@@ -52,7 +51,7 @@ def learn(spec: LoaderSpec) -> dict[str, Any]:
         "same": plain == first == again,
         "kept_bytes": served.kept_bytes,
         "kept": served.kept,
-        "length": _length(spec),
+        "length": dataset_length(spec),
         "free_bytes": free_bytes(folder),
         "folder": folder,
     }
@@ -63,21 +62,12 @@ def _digest(spec: LoaderSpec, index: Any, seed: int) -> str:
     return sample_of(spec.dataset[index]).digest
 
 
-def _length(spec: LoaderSpec) -> int:
-    try:
-        return len(spec.dataset)
-    except TypeError:
-        return 0
-
-
 def apply(spec: LoaderSpec) -> LoaderSpec:
     return spec
 
 
 def apply_learnt(spec: LoaderSpec, facts: dict[str, Any]) -> LoaderSpec:
-    reason = _reason(facts)
-    if reason:
-        raise TrialError(f"arm B: the toggle 'decode_once' does not apply: {reason}")
+    raise_if(_reason(facts), "decode_once")
     return spec.changed(in_child=(*spec.in_child, PictureStore(facts["folder"])))
 
 

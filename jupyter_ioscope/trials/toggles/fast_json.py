@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.optional import installed, loaded
 from jupyter_ioscope.trials.spec import LoaderSpec
-from jupyter_ioscope.trials.toggle import Toggle
+from jupyter_ioscope.trials.toggle import Toggle, raise_if
 from jupyter_ioscope.trials.toggles._json_swap import PARSERS, FastJson, difference, parser
 from jupyter_ioscope.trials.toggles._look import look
 from jupyter_ioscope.trials.toggles._rebind import rebind
@@ -85,8 +84,7 @@ def apply_learnt(spec: LoaderSpec, facts: dict[str, Any]) -> LoaderSpec:
     elif not same:
         said = "; ".join(f"{name}: {text}" for name, text in facts["differences"].items())
         reason = f"the values would change on these lines ({said})"
-    if reason:
-        raise TrialError(f"arm B: the toggle 'fast_json' does not apply: {reason}")
+    raise_if(reason, "fast_json")
     return spec.changed(in_child=(*spec.in_child, FastJson(same[0])))
 
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.trials.spec import LoaderSpec
-from jupyter_ioscope.trials.toggle import Toggle
+from jupyter_ioscope.trials.toggle import Toggle, raise_if
 from jupyter_ioscope.trials.toggles import _kept_files
 from jupyter_ioscope.trials.toggles._handles import Handles
 from jupyter_ioscope.trials.toggles._look import look
@@ -96,7 +95,7 @@ def apply_learnt(spec: LoaderSpec, facts: dict[str, Any]) -> LoaderSpec:
             f"the first {facts['samples']} samples opened no container (HDF5, zip, tar, SQLite, "
             "LMDB) again that had been open before"
         )
-        raise TrialError(f"arm B: the toggle 'keep_open' does not apply: {reason}")
+        raise_if(reason, "keep_open")
     return spec.changed(in_child=(*spec.in_child, KeepOpen(tuple(sorted(kept)))))
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.storage import filesystems
 from jupyter_ioscope.trials.page_cache import mapped_files
 from jupyter_ioscope.trials.spec import LoaderSpec
-from jupyter_ioscope.trials.toggle import Toggle
+from jupyter_ioscope.trials.toggle import Toggle, raise_if
 from jupyter_ioscope.trials.toggles._copies import LocalCopies
 from jupyter_ioscope.trials.toggles._folders import free_bytes, new_folder
-from jupyter_ioscope.trials.toggles._look import look
+from jupyter_ioscope.trials.toggles._look import dataset_length, look
 from jupyter_ioscope.trials.toggles._opened_files import OpenedFiles
 from jupyter_ioscope.units import bytes_text
 
@@ -49,7 +48,7 @@ def learn(spec: LoaderSpec) -> dict[str, Any]:
         "mean_bytes": sum(sizes) / len(sizes) if sizes else 0,
         "roots": sorted({_root(path, mount) for mount, paths in slow.items() for path in paths}),
         "names": sorted(set(names.values())),
-        "length": _length(spec),
+        "length": dataset_length(spec),
         "local": filesystems.of_path(os.path.realpath(folder)).family in _LOCAL,
         "free_bytes": free_bytes(folder),
         "folder": folder,
@@ -61,21 +60,12 @@ def _root(path: str, mount_point: str) -> str:
     return mount_point if path.startswith(mount_point) else os.path.dirname(path)
 
 
-def _length(spec: LoaderSpec) -> int:
-    try:
-        return len(spec.dataset)
-    except TypeError:
-        return 0
-
-
 def apply(spec: LoaderSpec) -> LoaderSpec:
     return spec
 
 
 def apply_learnt(spec: LoaderSpec, facts: dict[str, Any]) -> LoaderSpec:
-    reason = _reason(facts)
-    if reason:
-        raise TrialError(f"arm B: the toggle 'local_copy' does not apply: {reason}")
+    raise_if(_reason(facts), "local_copy")
     change = LocalCopies(tuple(facts["roots"]), facts["folder"])
     return spec.changed(in_child=(*spec.in_child, change))
 

@@ -6,10 +6,9 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.optional import loaded
 from jupyter_ioscope.trials.spec import LoaderSpec
-from jupyter_ioscope.trials.toggle import Toggle
+from jupyter_ioscope.trials.toggle import Toggle, raise_if
 from jupyter_ioscope.trials.toggles._handles import Handles, file_key
 from jupyter_ioscope.trials.toggles._look import look
 from jupyter_ioscope.trials.toggles._npz_map import array_at
@@ -91,9 +90,7 @@ def apply(spec: LoaderSpec) -> LoaderSpec:
 
 
 def apply_learnt(spec: LoaderSpec, facts: dict[str, Any]) -> LoaderSpec:
-    reason = _reason(facts)
-    if reason:
-        raise TrialError(f"arm B: the toggle 'npy_memory_map' does not apply: {reason}")
+    raise_if(_reason(facts), "npy_memory_map")
     return spec.changed(in_child=(*spec.in_child, NpyMapped()))
 
 

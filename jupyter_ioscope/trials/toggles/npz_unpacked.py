@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.optional import loaded
 from jupyter_ioscope.trials.spec import LoaderSpec
-from jupyter_ioscope.trials.toggle import Toggle
+from jupyter_ioscope.trials.toggle import Toggle, raise_if
 from jupyter_ioscope.trials.toggles._folders import free_bytes, new_folder
-from jupyter_ioscope.trials.toggles._look import look
+from jupyter_ioscope.trials.toggles._look import dataset_length, look
 from jupyter_ioscope.trials.toggles._npz_map import NpzMapped
 from jupyter_ioscope.units import bytes_text, percent
 
@@ -55,17 +54,10 @@ def learn(spec: LoaderSpec) -> dict[str, Any]:
         "packed": sum(packed for _, packed in members.values()),
         "member_bytes": sum(size for size, _ in members.values()),
         "members": len(members),
-        "length": _length(spec),
+        "length": dataset_length(spec),
         "folder": folder,
         "free_bytes": free_bytes(folder),
     }
-
-
-def _length(spec: LoaderSpec) -> int:
-    try:
-        return len(spec.dataset)
-    except TypeError:
-        return 0
 
 
 def apply(spec: LoaderSpec) -> LoaderSpec:
@@ -73,9 +65,7 @@ def apply(spec: LoaderSpec) -> LoaderSpec:
 
 
 def apply_learnt(spec: LoaderSpec, facts: dict[str, Any]) -> LoaderSpec:
-    reason = _reason(facts)
-    if reason:
-        raise TrialError(f"arm B: the toggle 'npz_unpacked' does not apply: {reason}")
+    raise_if(_reason(facts), "npz_unpacked")
     return spec.changed(in_child=(*spec.in_child, NpzMapped(facts["folder"])))
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.trials.spec import LoaderSpec
-from jupyter_ioscope.trials.toggle import Toggle
+from jupyter_ioscope.trials.toggle import Toggle, raise_if
 from jupyter_ioscope.trials.toggles._folders import free_bytes, new_folder
 from jupyter_ioscope.trials.toggles._look import look
 from jupyter_ioscope.trials.toggles._opened_files import OpenedFiles
@@ -65,9 +64,7 @@ def apply(spec: LoaderSpec) -> LoaderSpec:
 
 
 def apply_learnt(spec: LoaderSpec, facts: dict[str, Any]) -> LoaderSpec:
-    reason = _reason(facts) or facts["problem"]
-    if reason:
-        raise TrialError(f"arm B: the toggle 'packed_files' does not apply: {reason}")
+    raise_if(_reason(facts) or facts["problem"], "packed_files")
     return spec.changed(in_child=(*spec.in_child, PackedFiles(facts["pack"])))
 
 
