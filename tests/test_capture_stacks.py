@@ -257,6 +257,31 @@ def test_only_the_threads_asked_for_are_looked_at(tmp_path: Path) -> None:
     assert {stack.tid for stack in raw} == {threading.get_native_id()}
 
 
+FORKED = """
+import os, sys, time
+from jupyter_ioscope.capture import stacks
+child = os.fork()
+if not child:
+    own = stacks.InProcessStacks(stacks.stack_file(sys.argv[1]), 200)
+    own.start()
+    time.sleep(0.1)
+    own.stop()
+    os._exit(0)
+os.waitpid(child, 0)
+print(child)
+"""
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are numbered otherwise")
+def test_the_main_thread_of_a_forked_process_is_known_by_its_own_number(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    raw = stacks.read_in_process(str(tmp_path))
+    assert {(stack.pid, stack.tid) for stack in raw} == {(int(done.stdout), int(done.stdout))}
+
+
 def test_nothing_is_left_of_a_stopped_sampler(tmp_path: Path) -> None:
     before = threading.active_count()
     sampler = stacks.InProcessStacks(stacks.stack_file(str(tmp_path)), 100)

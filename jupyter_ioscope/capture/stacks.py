@@ -104,9 +104,13 @@ class InProcessStacks:
                 self._too_many[ident] = self._too_many.get(ident, 0) + 1
 
     def _learn_names(self) -> None:
+        main = threading.main_thread()
         for thread in threading.enumerate():
             if thread.ident is not None:
-                self._names[thread.ident] = (thread.native_id or 0, thread.name)
+                # After a plain fork Python still has the parent's number of the main thread.
+                forked = thread is main and sys.platform == "linux"
+                tid = os.getpid() if forked else thread.native_id or 0
+                self._names[thread.ident] = (tid, thread.name)
 
     def _flush(self) -> None:
         # A full disk or a removed folder must not hurt the process that is looked at.
