@@ -26,7 +26,7 @@ def consume(batch):
 """
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_case_is_profiled_in_a_process_of_its_own_and_judged_from_the_file(
     tmp_path: Path,
 ) -> None:
@@ -53,7 +53,7 @@ def test_a_case_is_profiled_in_a_process_of_its_own_and_judged_from_the_file(
 HANGS = "import time\ntime.sleep(600)"
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_loader_of_the_corpus_is_profiled_without_a_sampler_and_leaves_nothing(
     tmp_path: Path,
 ) -> None:

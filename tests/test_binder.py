@@ -59,7 +59,7 @@ def test_the_image_has_a_python_that_the_package_supports() -> None:
 @pytest.mark.parametrize("script", ["postBuild", "start"])
 def test_scripts_can_be_run_and_are_valid(script: str) -> None:
     assert os.access(BINDER / script, os.X_OK)
-    subprocess.run(["bash", "-n", str(BINDER / script)], check=True, timeout=20)
+    subprocess.run(["bash", "-n", str(BINDER / script)], check=True, timeout=90)
 
 
 def test_files_that_the_build_uses_exist() -> None:
@@ -77,7 +77,7 @@ def test_the_visitors_server_uses_the_photographs_that_the_image_holds() -> None
         check=True,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=90,
     )
     assert 200 <= int(done.stdout) <= 1000
     assert "source binder/settings" in (BINDER / "postBuild").read_text()

@@ -50,13 +50,13 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     return profile.profile
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 def test_sizes_of_the_pictures_that_fetches_opened(recorded: Profile) -> None:
     assert {(row.width, row.height) for row in recorded.images} == {(1200, 800)}
     assert len(recorded.images) == COUNT
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 def test_epochs_in_a_fixed_order_have_equal_checksums(recorded: Profile) -> None:
     rows = [[row.digest for row in recorded.fetches if row.epoch == epoch] for epoch in range(4)]
     assert all(rows[0])
@@ -64,12 +64,12 @@ def test_epochs_in_a_fixed_order_have_equal_checksums(recorded: Profile) -> None
     assert len(set(rows[0])) == 1  # all pictures are the same, so are their batches
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 def test_who_joins_the_items_is_a_fact_of_the_loader(recorded: Profile) -> None:
     assert recorded.loaders[0].fact("collate") == "own"
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 def test_large_pictures_for_small_samples_are_found(recorded: Profile) -> None:
     from jupyter_ioscope.diagnosis.diagnose import diagnose
 

@@ -94,7 +94,7 @@ class _Stream(IterableDataset[torch.Tensor]):
             yield torch.full((8,), float(number))
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("sharded", [False, True])
 def test_workers_leave_the_digests_of_what_they_made(sharded: bool) -> None:
     profiler = Profiler(CaptureOptions(stacks=False))

@@ -27,7 +27,7 @@ from tests.io_causes.slow_mount import slow_mount, why_not
 from tests.known_split import Split, iterate
 
 pytestmark = [
-    pytest.mark.timeout(60),
+    pytest.mark.timeout(240),
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc"),
 ]
 

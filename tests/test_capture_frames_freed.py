@@ -39,7 +39,7 @@ def step() -> weakref.ref[Batch]:
     return weakref.ref(batch)
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(180)
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("name", sorted(SAMPLERS))
 def test_a_batch_is_freed_as_soon_as_its_function_returns(name: str, tmp_path: Path) -> None:

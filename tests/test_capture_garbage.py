@@ -18,7 +18,7 @@ from jupyter_ioscope.api import profile  # noqa: E402
 from jupyter_ioscope.capture.observers.garbage import Pauses  # noqa: E402
 
 pytestmark = [
-    pytest.mark.timeout(60),
+    pytest.mark.timeout(240),
     pytest.mark.filterwarnings("ignore:This DataLoader will create"),
 ]
 

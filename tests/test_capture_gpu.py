@@ -103,12 +103,12 @@ def _read(library: Path, tmp_path: Path, *states: str) -> Any:
         "PYTHONPATH": ROOT,
     }
     command = [sys.executable, "-c", READ_TWICE, *states[1:]]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_utilisation_and_memory_are_read_again_at_every_beat(library: Path, tmp_path: Path) -> None:
     seen = _read(
         library,
@@ -126,7 +126,7 @@ def test_utilisation_and_memory_are_read_again_at_every_beat(library: Path, tmp_
     assert seen["gaps"] == []
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_each_unsupported_field_is_a_gap_of_its_own(library: Path, tmp_path: Path) -> None:
     seen = _read(library, tmp_path, "count 1\nused 250\n")
     assert seen["series"] == {"gpu0_memory_bytes": [250]}
@@ -134,7 +134,7 @@ def test_each_unsupported_field_is_a_gap_of_its_own(library: Path, tmp_path: Pat
     assert seen["gpus"] == ["Fake GPU 0"]
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_a_field_that_fails_later_leaves_a_hole_and_nothing_else(
     library: Path, tmp_path: Path
 ) -> None:
@@ -142,7 +142,7 @@ def test_a_field_that_fails_later_leaves_a_hole_and_nothing_else(
     assert seen["series"] == {"gpu0_busy_fraction": [0.05], "gpu0_memory_bytes": [1, 2]}
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_a_driver_that_is_not_loaded_is_the_reason(library: Path, tmp_path: Path) -> None:
     seen = _read(library, tmp_path, "init 9\n")
     assert seen["series"] == {}

@@ -20,7 +20,7 @@ from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.model.observed import HeldFile
 
 pytestmark = [
-    pytest.mark.timeout(60),
+    pytest.mark.timeout(240),
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux"),
 ]
 HERE = os.getpid()

@@ -11,7 +11,7 @@ datasets = pytest.importorskip("datasets")
 
 from jupyter_ioscope.api import Recording, profile  # noqa: E402
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture(scope="module")

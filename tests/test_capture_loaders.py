@@ -15,7 +15,7 @@ from jupyter_ioscope.api import Recording, profile  # noqa: E402
 from tests.loaders_under_test import Numbers, OwnIter, Stream  # noqa: E402
 
 pytestmark = [
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore:This DataLoader will create"),
     pytest.mark.filterwarnings("ignore:'pin_memory' argument"),
 ]

@@ -34,7 +34,7 @@ from jupyter_ioscope.model.observed import FileUse  # noqa: E402
 from jupyter_ioscope.model.profile import Profile  # noqa: E402
 
 pytestmark = [
-    pytest.mark.timeout(90),
+    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore:This DataLoader will create"),
 ]
 FILES = 1_000

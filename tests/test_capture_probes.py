@@ -110,7 +110,7 @@ def test_bytes_read_are_counted_even_from_the_page_cache(tmp_path: Path) -> None
 
 
 @needs_proc
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(180)
 def test_what_an_ended_process_read_stays_in_the_sum(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_bytes(bytes(5_000_000))

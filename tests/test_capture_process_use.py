@@ -31,7 +31,7 @@ from jupyter_ioscope.model.observed import ProcessUse  # noqa: E402
 from jupyter_ioscope.model.profile import Profile  # noqa: E402
 
 pytestmark = [
-    pytest.mark.timeout(90),
+    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore:This DataLoader will create"),
     pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs Linux's /proc"),
 ]

@@ -37,7 +37,7 @@ print(json.dumps({
 """
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 def test_without_the_right_to_attach_workers_sample_themselves_and_the_report_says_so() -> None:
     done = without_right(PROFILE)
     assert done.returncode == 0, done.stderr

@@ -20,7 +20,7 @@ from jupyter_ioscope.capture.rights import may_read_memory
 from jupyter_ioscope.capture.sampler import Sampler
 from jupyter_ioscope.model.readings import STATES, ThreadReadings
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(300)
 needs_linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
 HERE = os.getpid()
 

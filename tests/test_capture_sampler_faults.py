@@ -21,7 +21,7 @@ from jupyter_ioscope.capture.request import SamplerRequest, SamplerResult
 from jupyter_ioscope.capture.sampler import Sampler
 from jupyter_ioscope.model.readings import STATES, ThreadReadings
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(300)
 needs_linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
 HERE = os.getpid()
 
@@ -242,7 +242,7 @@ def test_the_helper_and_py_spy_end_when_the_kernel_is_killed(tmp_path: Path) -> 
         [sys.executable, "-c", ABANDON],
         stdout=subprocess.PIPE,
         env={**os.environ, "TMPDIR": str(tmp_path)},
-        timeout=60,
+        timeout=180,
         start_new_session=True,
     )
     worker, *ours = (int(part) for part in done.stdout.split())
@@ -270,7 +270,7 @@ def test_a_killed_kernel_leaves_no_folder_and_nothing_else_is_removed(tmp_path: 
     subprocess.run(
         [sys.executable, "-c", RECORDING],
         env={**os.environ, "TMPDIR": str(tmp_path)},
-        timeout=60,
+        timeout=180,
         start_new_session=True,
         check=False,
     )
@@ -313,7 +313,7 @@ print("fine")
 @needs_linux
 def test_a_forked_child_has_a_helper_of_its_own_and_leaves_the_parents_alone() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=180
     )
     assert done.stdout == "fine\n", done.stderr
     assert done.stderr == ""
@@ -338,7 +338,7 @@ def test_a_file_beside_the_notebook_cannot_hide_a_library_of_the_helper(tmp_path
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     assert done.stdout == "True\n", done.stderr
 

@@ -166,7 +166,7 @@ odd(time.time() + 20)
 """
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_what_this_py_spy_writes_is_understood(tmp_path: Path) -> None:
     from jupyter_ioscope.capture.pyspy import PySpy
     from jupyter_ioscope.capture.rights import may_read_memory
@@ -272,7 +272,7 @@ print(child)
 """
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are numbered otherwise")
 def test_the_main_thread_of_a_forked_process_is_known_by_its_own_number(tmp_path: Path) -> None:
     done = subprocess.run(
@@ -326,7 +326,7 @@ print(json.dumps([rights.stacks, [
 )
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_in_a_real_kernel_only_the_cells_own_frames_are_left() -> None:
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
@@ -334,7 +334,7 @@ def test_in_a_real_kernel_only_the_cells_own_frames_are_left() -> None:
     book = new.new_notebook(cells=[new.new_code_cell(code) for code in CELLS_RUN])
     root = str(Path(__file__).resolve().parent.parent)
     environment = {**os.environ, "PYTHONPATH": root}
-    nbclient.NotebookClient(book, timeout=60, kernel_name="python3").execute(env=environment)
+    nbclient.NotebookClient(book, timeout=180, kernel_name="python3").execute(env=environment)
     source, seen, cells = json.loads(book.cells[2].outputs[0]["text"])
     if source != "py-spy":
         pytest.skip("py-spy is not installed or may not attach here")

@@ -263,7 +263,7 @@ needs_linux = pytest.mark.skipif(
 
 
 @needs_linux
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_real_waits_are_told_apart(targets: list[subprocess.Popen[str]]) -> None:
     pid, tids = _start(targets, THREADS)
     seen = _watch(pid)
@@ -273,7 +273,7 @@ def test_real_waits_are_told_apart(targets: list[subprocess.Popen[str]]) -> None
 
 
 @needs_linux
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_two_python_threads_wait_for_the_interpreter_lock(
     targets: list[subprocess.Popen[str]],
 ) -> None:
@@ -293,7 +293,7 @@ def test_two_python_threads_wait_for_the_interpreter_lock(
 
 
 @needs_linux
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_a_lone_python_thread_runs(targets: list[subprocess.Popen[str]]) -> None:
     pid, tids = _start(targets, BUSY, "alone")
     states = _watch(pid)[tids["alone"]]

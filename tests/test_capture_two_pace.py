@@ -48,7 +48,7 @@ def samples(path: str) -> int:
     return sum(stack.samples for stack in parse_raw(Path(path).read_text()))
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_the_second_pace_is_a_quarter_of_the_first(
     busy: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,7 +62,7 @@ def test_the_second_pace_is_a_quarter_of_the_first(
     assert samples(slow.path) < samples(quick.path) < 4 * samples(slow.path)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_a_short_profile_has_one_file(busy: int, tmp_path: Path) -> None:
     spies = two_pace.TwoPace(executable(), busy, str(tmp_path), 25)
     tick_for(spies, 1.0)
@@ -72,7 +72,7 @@ def test_a_short_profile_has_one_file(busy: int, tmp_path: Path) -> None:
     assert samples(only.path) > 0
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_a_slow_pace_that_fails_leaves_the_quick_one_alone(
     busy: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

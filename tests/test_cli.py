@@ -55,7 +55,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=240,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
     )
 
@@ -74,7 +74,7 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_script_is_recorded_with_its_spawned_worker(script: Path) -> None:
     done = run(script.parent, "record", str(script), "one", "--two")
     assert done.returncode == 0, done.stderr
@@ -86,7 +86,7 @@ def test_a_script_is_recorded_with_its_spawned_worker(script: Path) -> None:
     assert p.profile.label == "train.py"
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_failing_script_keeps_its_traceback_and_its_report(script: Path) -> None:
     done = run(script.parent, "record", "--no-stacks", str(script), "fail")
     assert done.returncode == 1
@@ -96,7 +96,7 @@ def test_a_failing_script_keeps_its_traceback_and_its_report(script: Path) -> No
     assert api.load(script.parent / "train.ioscope.json").profile.ended_by == "LookupError"
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_the_scripts_own_exit_code_is_passed_on_and_json_is_json(script: Path) -> None:
     done = run(
         script.parent,
@@ -116,7 +116,7 @@ def test_the_scripts_own_exit_code_is_passed_on_and_json_is_json(script: Path) -
     assert len(api.load(script.parent / "x.json").batches) == 3
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_script_that_ends_with_a_message_still_says_it(script: Path) -> None:
     done = run(script.parent, "record", "--no-stacks", "--batches", "1", str(script), "say")
     assert done.returncode == 1

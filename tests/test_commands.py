@@ -19,7 +19,7 @@ from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.tuning import Tuning
 from tests.trial_loaders import Sleeping
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(400)
 
 MODULE = """
 import time
@@ -108,7 +108,7 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
 

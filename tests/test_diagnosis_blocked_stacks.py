@@ -182,7 +182,7 @@ def test_stacks_by_state_survive_a_file(tmp_path: Path) -> None:
     assert load(tmp_path / "x.ioscope.json").blocked == profile.blocked
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
 @pytest.mark.parametrize("wait_ms", [5.0, 50.0])
 def test_a_known_split_comes_back_from_a_real_run(tmp_path: Path, wait_ms: float) -> None:

@@ -218,7 +218,7 @@ REAL = {
 }
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.skipif(sys.platform != "linux", reason="states of threads are read from /proc")
 @pytest.mark.parametrize("name", REAL)
 def test_a_real_loader_runs_into_its_lowest_ceiling(name: str, tmp_path: Path) -> None:

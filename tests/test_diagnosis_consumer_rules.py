@@ -273,7 +273,7 @@ def test_a_step_without_samples_has_no_parts() -> None:
     assert causes(diagnose(value))  # and the other rules still speak
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_a_real_loop_that_syncs_and_one_that_logs(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     from jupyter_ioscope.capture.profiler import CaptureOptions, Profiler

@@ -147,7 +147,7 @@ class Indexed(Dataset[torch.Tensor]):
         return torch.zeros(2)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_a_file_lock_of_real_workers_is_named(tmp_path: Path) -> None:
     path = tmp_path / "index.lock"
     profiler = Profiler(CaptureOptions())

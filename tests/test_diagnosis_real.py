@@ -17,7 +17,7 @@ from jupyter_ioscope.model.profile import Profile
 from tests.single_causes import SINGLE, Single, blocked_over_cpu, evict, make_data
 
 pytestmark = [
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform != "linux", reason="states of threads are read from /proc"),
 ]
 

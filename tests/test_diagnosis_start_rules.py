@@ -223,7 +223,7 @@ def test_a_fork_servers_worker_keeps_its_stack_and_the_server_has_none() -> None
     assert cutting.of_worker([*server, unpack, loop], lambda _: False) == (loop,)
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 def test_a_class_of_the_main_module_under_spawn_really_is_found(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     import sys

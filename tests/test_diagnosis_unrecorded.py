@@ -201,7 +201,7 @@ def slow_rows() -> Iterator[int]:
         yield number
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_real_loaders_written_by_hand(tmp_path: Path) -> None:
     assert causes(diagnose(run(lambda: list(slow_rows())))) == ["no_workers_latency_bound"]
     assert causes(diagnose(run(lambda: [parse(n) for n in range(60)]))) == []

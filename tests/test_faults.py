@@ -35,7 +35,7 @@ from tests.loaders_under_test import (  # noqa: E402
 )
 
 pytestmark = [
-    pytest.mark.timeout(60),
+    pytest.mark.timeout(240),
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc"),
 ]
 
@@ -201,7 +201,7 @@ def test_saving_to_a_full_disk_says_so(tmp_path: Path) -> None:
         [sys.executable, "-c", script, str(tmp_path / "good.json"), str(target)],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert "ProfileFileError: cannot write" in done.stderr

@@ -18,7 +18,7 @@ from tests.io_causes.orphan import ROOT
 from tests.io_causes.slow_server import slow_server
 
 pytestmark = [
-    pytest.mark.timeout(60),
+    pytest.mark.timeout(240),
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux only"),
 ]
 

@@ -59,7 +59,7 @@ class Kernel:
 
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Kernel]:
-    client = NotebookClient(nbformat.v4.new_notebook(), timeout=60, kernel_name="python3")
+    client = NotebookClient(nbformat.v4.new_notebook(), timeout=180, kernel_name="python3")
     with client.setup_kernel():
         made = Kernel(client)
         made.run("%load_ext ioscope")
@@ -71,7 +71,7 @@ def reports(outputs: list[Any]) -> list[Any]:
     return [output["data"] for output in outputs if MIME in output.get("data", {})]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_profiled_cell_shows_its_report_and_keeps_its_own_output(kernel: Kernel) -> None:
     outputs = kernel.run("%%ioscope\nfor batch in loader: pass\nprint('mine')\n2 + 3")
     (report,) = reports(outputs)

@@ -87,7 +87,7 @@ shell.run_cell("raise RuntimeError").raise_error()
 shell.run_cell("%%no_such_magic\\nraise RuntimeError").raise_error()
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=180, check=True
     )
     assert "datasets is not installed" in done.stdout
     assert "RuntimeError" not in done.stdout + done.stderr

@@ -170,7 +170,7 @@ def test_foreign_and_damaged_files_are_refused(tmp_path: Path, text: str, reason
         baseline_file.read(tmp_path / "none")
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("engine", ["own", "fio"])
 def test_a_folder_is_measured_saved_and_checked(tmp_path: Path, engine: str) -> None:
     if engine == "fio" and shutil.which("fio") is None:
@@ -193,7 +193,7 @@ def test_a_folder_is_measured_saved_and_checked(tmp_path: Path, engine: str) -> 
         api.check_baseline(tmp_path, file, **{**how, "size_bytes": 32 << 20})
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_an_fio_that_fails_leaves_nothing_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ from jupyter_ioscope.model.storage import Baseline, BaselineCheck, Limits, Stora
 from jupyter_ioscope.recording import Recording
 from tests import builders
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 QUICK = "--engine own --seconds 0.05 --repeats 1 --size 16"
 
 

@@ -34,7 +34,7 @@ from tests import builders, leftovers
 from tests.io_causes import slow_mount, throttled
 
 pytestmark = [
-    pytest.mark.timeout(60),
+    pytest.mark.timeout(240),
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux only"),
 ]
 needs_fuse = pytest.mark.skipif(bool(slow_mount.why_not()), reason=slow_mount.why_not() or "-")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = [
-    pytest.mark.timeout(90),
+    pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform != "linux", reason="forked children need Linux"),
 ]
 
@@ -35,7 +35,7 @@ def test_a_killed_kernel_takes_its_trials_along(tmp_path: Path) -> None:
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
         env={**os.environ, "TMPDIR": str(tmp_path)},  # what a killed program leaves lies there
     )

@@ -63,7 +63,7 @@ def test_opened_data_files_are_learnt_and_code_is_not(file: str, tmp_path: Path)
         "print(*files.found())\n"
     )
     command = [sys.executable, "-c", program, file, str(tmp_path / "opened")]
-    out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=180)
     assert out.stdout.split() == [file]
 
 

@@ -12,7 +12,7 @@ from jupyter_ioscope.trials.parts import compare_parts
 from jupyter_ioscope.trials.progress import Progress
 from tests.trial_loaders import Sleeping
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(400)
 
 
 def test_each_toggle_alone_and_all_together_with_wider_intervals() -> None:

@@ -19,7 +19,7 @@ from jupyter_ioscope.trials.same_data import same_data
 from jupyter_ioscope.trials.spec import LoaderSpec, spec_of
 from tests.trial_loaders import Augmented, Counting, Losing, Sleeping
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 DATA = Sleeping(48, 0.0)
 
 

@@ -20,7 +20,7 @@ from tests.toggle_checks import checked, refusal, run_code
 from tests.trial_loaders import random_states
 
 pytestmark = [
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(300),
     # What is slow about it is the point here.
     pytest.mark.filterwarnings("ignore:Creating a tensor from a list"),
 ]

@@ -16,7 +16,7 @@ from jupyter_ioscope.trials.toggles._json_swap import FastJson, difference
 from jupyter_ioscope.trials.toggles.fast_json import TOGGLE, _differences
 from tests.toggle_trials import compiles, runs, tried
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 orjson = pytest.importorskip("orjson")
 
 

@@ -21,7 +21,7 @@ from jupyter_ioscope.trials.toggles.buffered_open import BufferedOpen
 from tests.io_causes import slow_mount as slow
 from tests.toggle_trials import compiles, tried
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 FILES = 120
 
 

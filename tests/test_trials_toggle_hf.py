@@ -19,7 +19,7 @@ from tests.toggle_checks import checked, refusal, run_code
 from tests.trial_loaders import random_states
 
 pytestmark = [
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore:Creating a tensor from a list"),
 ]
 

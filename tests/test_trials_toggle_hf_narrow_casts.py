@@ -17,7 +17,7 @@ from jupyter_ioscope.trials.toggles._hf_narrow import Narrowed, narrowed
 from tests.toggle_checks import checked, run_code
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(240)
 
 
 def of(values: Any, kind: Any) -> Narrowed:

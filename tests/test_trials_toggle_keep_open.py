@@ -19,7 +19,7 @@ from jupyter_ioscope.trials.compare import compare
 from jupyter_ioscope.trials.toggles.keep_open import TOGGLE, KeepOpen
 from tests.toggle_trials import compiles, tried
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 h5py = pytest.importorskip("h5py")
 NUMBER = 60
 

@@ -14,7 +14,7 @@ from jupyter_ioscope.trials.toggles._tokenising import TokenisedBatches
 from jupyter_ioscope.trials.toggles.batched_tokenise import TOGGLE
 from tests.toggle_trials import compiles, tried
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 tokenizers = pytest.importorskip("tokenizers")
 NUMBER = 60
 

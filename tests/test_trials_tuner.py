@@ -21,7 +21,7 @@ from tests import builders
 from tests.leftovers import nothing_left_behind
 from tests.trial_loaders import Raising, Sleeping, random_states
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(400)
 
 
 def test_a_loader_that_waits_gets_workers_and_the_pairs_bear_it_out() -> None:

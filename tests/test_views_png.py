@@ -118,7 +118,7 @@ def test_what_cannot_be_drawn_is_left_out_and_logged(
     assert "could not be drawn" in caplog.text
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_matplotlib_is_never_imported() -> None:
     code = (
         "import sys\n"
@@ -129,6 +129,6 @@ def test_matplotlib_is_never_imported() -> None:
         "assert not [name for name in sys.modules if name.startswith('matplotlib')]\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, cwd=ROOT
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=150, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.ui.harness import Lab
 
 pytest.importorskip("torch")
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 # One worker that sleeps: a second one doubles the throughput on any machine with two cores, and
 # how busy the machine is changes little.

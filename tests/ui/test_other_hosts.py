@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from tests.ui.harness import EXTENSION, Lab, jupyter, lab_page
 from tests.ui.test_report import FIXTURE, show
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
 
 # Notebook 7.6 raises it while it starts, also with no extension installed
 NOTEBOOKS_OWN_ERROR = "Cannot read properties of undefined (reading 'schema')"

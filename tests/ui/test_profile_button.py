@@ -6,7 +6,7 @@ import pytest
 
 from tests.ui.harness import Lab
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 BUTTON = ".jp-cell-toolbar [data-jp-item-name='ioscope-profile']"
 

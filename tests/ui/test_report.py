@@ -9,7 +9,7 @@ import pytest
 
 from tests.ui.harness import REPOSITORY, Lab
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
 
 FIXTURE = REPOSITORY / "labextension" / "test" / "fixtures" / "report.json"
 HTML_FALLBACK = "<p class='fallback'>the static tables</p>"
