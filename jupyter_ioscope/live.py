@@ -11,6 +11,8 @@ from jupyter_ioscope.api import Recording
 from jupyter_ioscope.views.text import live_line
 
 _PERIOD_S = 0.5  # two updates a second, half of what a front end should be given
+# By this mark JupyterLab's extension finds the line for its status bar (labextension/src/status.ts)
+_MARK = {"ioscope": {"live": True}}
 
 
 class LiveLine:
@@ -31,7 +33,7 @@ class LiveLine:
         from IPython.display import display
 
         first = _text("ioscope is recording")
-        self._handle = display(first, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        self._handle = display(first, metadata=_MARK, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         # The thread inherits the context, in which the kernel keeps whose output this is.
         context = contextvars.copy_context()
         self._thread = threading.Thread(
@@ -47,7 +49,7 @@ class LiveLine:
 
     def _update(self, text: str) -> None:
         try:
-            self._handle.update(_text(text), raw=True)
+            self._handle.update(_text(text), metadata=_MARK, raw=True)
         except Exception:  # a closed front end must not end the recording
             self._stop.set()
 

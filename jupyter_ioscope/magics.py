@@ -16,12 +16,14 @@ from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
 
+from jupyter_ioscope import settings
 from jupyter_ioscope.api import Recording
 from jupyter_ioscope.capture.cells import CellMap
 from jupyter_ioscope.capture.interrupts import held_interrupts
 from jupyter_ioscope.capture.profiler import CaptureOptions
 from jupyter_ioscope.errors import InputError, IoscopeError
 from jupyter_ioscope.live import LiveLine
+from jupyter_ioscope.live_panel import LivePanel
 from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.parts import Parts
 from jupyter_ioscope.model.profile import Cell
@@ -65,11 +67,17 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--rate",
         type=float,
-        default=25.0,
         metavar="HZ",
         help="thread states and stacks per second, 1 to 200 (default 25)",
     )
-    made.add_argument("--no-stacks", action="store_true", help="no flame graph, lower cost")
+    made.add_argument(
+        "--stacks",
+        action=argparse.BooleanOptionalAction,
+        help="with or without a flame graph; without, the cost is lower",
+    )
+    made.add_argument(
+        "--live", action=argparse.BooleanOptionalAction, help="a line of progress under the cell"
+    )
     made.add_argument("--save", metavar="PATH", help="also write the profile to PATH")
     made.add_argument("--label", default="", metavar="TEXT", help="a name for the report")
     made.add_argument(
@@ -79,7 +87,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def parse(line: str) -> argparse.Namespace:
-    """The options on a `%%ioscope` line.
+    """The options on a `%%ioscope` line; those it does not name are the user's settings.
 
     Raises:
         InputError: an option is unknown or its value cannot be used.
@@ -89,11 +97,13 @@ def parse(line: str) -> argparse.Namespace:
     except ValueError as error:
         raise InputError(f"{MAGIC}: {error} in {line.strip()!r}") from error
     options = parser().parse_args(words)
+    usual = settings.current()
+    options.live = usual.live_line if options.live is None else options.live
     options.capture = CaptureOptions(
         seconds=options.seconds,
         batches=options.batches,
-        rate_hz=options.rate,
-        stacks=not options.no_stacks,
+        rate_hz=usual.rate_hz if options.rate is None else options.rate,
+        stacks=usual.stacks if options.stacks is None else options.stacks,
         label=options.label,
     )
     return options
@@ -140,6 +150,7 @@ class Magic:
         self._recording: Recording | None = None
         self._options: argparse.Namespace | None = None
         self._live: LiveLine | None = None
+        self._panel = LivePanel.of_kernel(shell)
 
     def pre_run_cell(self, info: Any) -> None:
         """Start recording when the cell that is about to run asks for it."""
@@ -152,7 +163,8 @@ class Magic:
 
     def _begin(self, options: argparse.Namespace) -> None:
         recording = Recording(options.capture, CellMap.from_shell(self.shell))
-        live = None if options.quiet else LiveLine(self.shell, recording)
+        quiet = options.quiet or not options.live
+        live = None if quiet else LiveLine(self.shell, recording)
         with held_interrupts() as held:
             try:
                 recording.start()
@@ -225,7 +237,9 @@ class Magic:
             live.end("ioscope recorded nothing: the cell did not run")
 
     def close(self) -> None:
-        """End what is being recorded, for when the extension is unloaded."""
+        """End what is being recorded and shown, for when the extension is unloaded."""
+        if self._panel is not None:
+            self._panel.leave()
         self._end(None, None)
 
     def _show(self, recording: Recording) -> None:

@@ -35,11 +35,18 @@ from jupyter_ioscope.model.profile import Cell, Cost, Gap, Profile
 log = logging.getLogger("ioscope")
 
 _running = threading.Lock()  # one profile at a time in a process
+_recorder: Recorder | None = None  # that profile's, once it records
 
 
 def recording() -> bool:
     """Whether a profile is being recorded in this process."""
     return _running.locked()
+
+
+def progress_now() -> tuple[int, float, float] | None:
+    """`Recorder.progress` of the profile that is being recorded in this process; None without."""
+    recorder = _recorder
+    return recorder.progress() if recorder is not None and recorder.active else None
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,8 @@ class Profiler:
         settings = self._watch(recorder)
         self._observe(recorder, attach=settings.inprocess_stacks_hz == 0)
         self._install(recorder, settings)
+        global _recorder
+        _recorder = recorder
         self.start_ns = time.monotonic_ns()
         if options.seconds is not None:
             self._timer = threading.Timer(options.seconds, self._halt_early)
@@ -290,5 +299,7 @@ class Profiler:
         with contextlib.suppress(Exception):
             self._undo()
         shutil.rmtree(self._folder, ignore_errors=True)
+        global _recorder
+        _recorder = None
         if _running.locked():
             _running.release()

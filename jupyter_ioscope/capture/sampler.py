@@ -66,6 +66,12 @@ class Sampler:
             atexit.register(current.close)
         return current
 
+    @classmethod
+    def helper_pid(cls) -> int:
+        """Process id of the helper that this process keeps; 0 when there is none."""
+        link = cls._shared._link if cls._shared is not None else None
+        return link.pid if link is not None else 0
+
     def _forget(self) -> None:
         if self._link is not None:
             self._link.forget()
