@@ -22,6 +22,7 @@ SCRIPTS = (
     "import_time",
     "helpers",
     "report_time",
+    "live_panel",
     "slowdown",
     "comparisons",
     "settings",

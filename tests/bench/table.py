@@ -102,6 +102,18 @@ def import_rows(result: dict[str, Any]) -> Iterator[Row]:
     yield Row("heavy packages it loads", loaded, "", "none", reached(len(result["loads"]), 0))
 
 
+def live_panel_rows(result: dict[str, Any]) -> Iterator[Row]:
+    value = statistics.median(result["extra"])
+    low, high = min(result["extra"]), max(result["extra"])
+    yield Row(
+        "kernel's CPU with the panel open, beyond closed, share of a core",
+        f"{value:.2%}",
+        f"{low:.2%} to {high:.2%} in {len(result['extra'])} pairs",
+        "at most 0.5%",
+        judged(value, low, high, 0.005),
+    )
+
+
 def report_rows(result: dict[str, Any]) -> Iterator[Row]:
     value, size_kb = result["report_s"], result["output_bytes"] / 1e3
     yield Row(
@@ -326,6 +338,7 @@ SECTIONS = {
     "helpers": ("CPU of the helper processes, a kernel and two workers", helper_rows),
     "import_time": ("Import", import_rows),
     "report_time": ("Report", report_rows),
+    "live_panel": ("Live panel, an idle kernel with two workers", live_panel_rows),
     "comparisons": ("Comparisons", comparison_rows),
     "sample_cache": ("Cache of samples", sample_cache_rows),
     "settings": ("Predictions of workers x prefetch, and the search", setting_rows),
