@@ -39,10 +39,10 @@ def test_the_readme_lists_exactly_the_options_of_the_magic() -> None:
     assert listed == known
 
 
-def test_the_readme_lists_exactly_the_toggles_that_exist() -> None:
+def test_the_toggles_that_exist_are_listed_and_no_others() -> None:
     from jupyter_ioscope.trials.toggle import all_toggles
 
-    firsts = [cells[0] for cells in rows(ROOT / "README.md", "toggle |")]
+    firsts = [cells[0] for cells in rows(ROOT / "notebooks" / "toggles.md", "toggle |")]
     listed = {name.strip("` ") for first in firsts for name in first.split(",")}
     assert listed == {toggle.name for toggle in all_toggles()}
 
