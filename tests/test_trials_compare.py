@@ -24,7 +24,7 @@ FORK: dict[str, Any] = {"num_workers": 1, "multiprocessing_context": "fork"}
 def four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     from jupyter_ioscope.trials.toggles import workers
 
-    monkeypatch.setattr(workers, "usable_cores", lambda: 4)
+    monkeypatch.setattr(workers, "cores_per_rank", lambda: 4)
 
 
 @pytest.mark.usefixtures("four_cores")

@@ -16,7 +16,7 @@ from tests.trial_loaders import Sleeping
 
 @pytest.fixture(autouse=True)
 def four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "usable_cores", lambda: 4)
+    monkeypatch.setattr(workers, "cores_per_rank", lambda: 4)
 
 
 def offered(suggested: tuple[str, ...] = (), **settings: Any) -> dict[str, Offer]:

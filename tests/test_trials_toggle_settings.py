@@ -112,7 +112,7 @@ def test_data_in_memory_is_faster_without_workers() -> None:
 
 
 def test_workers_beyond_the_cores_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fewer_workers, "usable_cores", lambda: 3)
+    monkeypatch.setattr(fewer_workers, "cores_per_rank", lambda: 3)
     spec = spec_of(DataLoader(table(), num_workers=9))
     assert fewer_workers.refuse(spec) == ""
     assert fewer_workers.apply(spec).num_workers == 3
@@ -130,7 +130,7 @@ def test_workers_beyond_the_shards_of_a_stream_are_dropped(
         def __iter__(self) -> Iterator[Any]:
             return iter(range(4))
 
-    monkeypatch.setattr(fewer_workers, "usable_cores", lambda: 8)
+    monkeypatch.setattr(fewer_workers, "cores_per_rank", lambda: 8)
     spec = spec_of(DataLoader(Stream(), num_workers=5))
     assert fewer_workers.apply(spec).num_workers == 2
 

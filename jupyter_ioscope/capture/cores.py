@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -59,3 +60,61 @@ def _read(path: str | Path) -> str:
         return Path(path).read_text()
     except OSError:
         return ""
+
+
+def cores_per_rank() -> int:
+    """Usable cores of this process's part where several ranks of one job train on this machine,
+    at least 1. All of them where there is one rank."""
+    return max(1, usable_cores() // sharing_ranks())
+
+
+def sharing_ranks() -> int:
+    """Ranks of one job on this machine that may use the same cores as this process, this one
+    counted: torchrun, Accelerate, MPI and SLURM tell how many there are. Ranks that were bound to
+    cores of their own take none of these."""
+    ranks = local_ranks(os.environ)
+    if ranks < 2 or not hasattr(os, "sched_getaffinity"):
+        return ranks
+    own = os.sched_getaffinity(0)
+    masks = [mask for mask in map(_mask, _siblings()) if mask]
+    if len(masks) < ranks:
+        return ranks  # not all are seen: take them for sharing
+    apart = sum(not (mask & own) for mask in masks)
+    return max(1, ranks - apart)
+
+
+def local_ranks(environment: Mapping[str, str]) -> int:
+    """How many ranks of one job run on this machine, as its launcher says; 1 without one."""
+    for name in _RANKS:
+        text = environment.get(name, "")
+        if text.isdigit() and int(text) > 0:
+            return int(text)
+    return 1
+
+
+# Set by torchrun and Accelerate, Open MPI, MPICH and Intel MPI, MVAPICH.
+_RANKS = (
+    "LOCAL_WORLD_SIZE",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+    "MV2_COMM_WORLD_LOCAL_SIZE",
+)
+
+
+def _siblings() -> list[int]:
+    """Processes with this one's parent: a launcher starts all ranks of its machine."""
+    parent = os.getppid()
+    found = []
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        if name.isdigit():
+            fields = _read(f"/proc/{name}/stat").rpartition(")")[2].split()
+            if len(fields) > 1 and fields[1] == str(parent):
+                found.append(int(name))
+    return found
+
+
+def _mask(pid: int) -> set[int]:
+    try:
+        return os.sched_getaffinity(pid)
+    except OSError:
+        return set()

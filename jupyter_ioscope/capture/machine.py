@@ -7,7 +7,7 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from jupyter_ioscope.capture.cores import affinity_cores, quota_cores
+from jupyter_ioscope.capture.cores import affinity_cores, quota_cores, sharing_ranks
 from jupyter_ioscope.capture.machine_limits import (
     memory_limit_bytes,
     native_threads,
@@ -26,6 +26,7 @@ _PACKAGES = (
     "ipykernel",
     "tokenizers",
     "transformers",
+    "accelerate",
 )
 
 
@@ -62,6 +63,7 @@ def machine(gpus: tuple[str, ...] = ()) -> Machine:
         shm_bytes=shm_bytes(),
         open_files_limit=open_files_limit(),
         native_threads=native_threads(),
+        ranks=sharing_ranks(),
     )
 
 

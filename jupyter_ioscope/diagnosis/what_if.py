@@ -67,7 +67,7 @@ class WhatIf:
         """
         all_cores = self.facts.cores
         if self._quiet:
-            return all_cores
+            return all_cores / max(1, self.facts.profile.machine.ranks)
         try:
             taken = self.facts.taken_cores
         except NotMeasuredError:

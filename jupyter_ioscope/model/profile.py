@@ -67,6 +67,7 @@ class Machine:
     shm_bytes: int = 0  # size of /dev/shm
     open_files_limit: int = 0
     native_threads: tuple[tuple[str, str], ...] = ()
+    ranks: int = 1  # of one job that may use the same cores, this process counted
 
 
 @dataclass(frozen=True)

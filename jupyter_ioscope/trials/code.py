@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from jupyter_ioscope.trials.prepared import TRAINER, is_seedable, order_of
 from jupyter_ioscope.trials.spec import DEFAULT_PREFETCH, LoaderSpec, loaded_data
 
 _DEFAULTS: dict[str, object] = {
@@ -25,6 +28,8 @@ def code_of(spec_a: LoaderSpec, spec_b: LoaderSpec, name: str = "loader") -> str
     said = dict(spec_b.written)
     if not changes and spec_a.written == spec_b.written:
         return "\n".join(before)
+    if _by_trainer(spec_b):
+        return "\n".join([*before, *_for_trainer(said, changes)])
     if spec_b.direct:
         return "\n".join([*before, f"{name} = {said.get('dataset', name)}"])
     if spec_b.state is not None and spec_b.notes:
@@ -37,7 +42,51 @@ def code_of(spec_a: LoaderSpec, spec_b: LoaderSpec, name: str = "loader") -> str
     arguments += [_line(key, value) for key, value in _written(spec_b) if key not in changes]
     lines = [f"    {text}," for text in arguments]
     lines += [f"    {key}={new!r},  # was {old!r}" for key, (old, new) in changes.items()]
-    return "\n".join([*before, f"{name} = {spec_b.loader_class.__name__}(", *lines, ")"])
+    call = f"{spec_b.loader_class.__name__}("
+    if spec_b.prepared is not None:
+        return "\n".join([*before, f"{name} = accelerator.prepare({call}", *lines, "))"])
+    return "\n".join([*before, f"{name} = {call}", *lines, ")"])
+
+
+def dataset_name(spec: LoaderSpec) -> str:
+    """How the user's code names the dataset of a loader."""
+    if spec.direct:
+        return "loader"
+    return "trainer.train_dataset" if _by_trainer(spec) else "loader.dataset"
+
+
+def collate_name(spec: LoaderSpec) -> str:
+    """How the user's code names the function that joins samples."""
+    return "trainer.data_collator" if _by_trainer(spec) else "loader.collate_fn"
+
+
+def _by_trainer(spec: LoaderSpec) -> bool:
+    return spec.prepared is not None and spec.prepared.by == TRAINER
+
+
+def _for_trainer(said: dict[str, str], changes: dict[str, tuple[object, object]]) -> Iterator[str]:
+    """A Trainer makes its loaders itself: from its arguments, its dataset and its collator."""
+    options = {key: pair for key, pair in changes.items() if key in _OPTIONS}
+    if options:
+        new = ", ".join(f"dataloader_{key}={value!r}" for key, (_, value) in options.items())
+        yield f"# TrainingArguments(..., {new})"
+        yield "# the same for a Trainer that is there, before train():"
+    for key, (old, value) in options.items():
+        yield f"trainer.args.dataloader_{key} = {value!r}  # was {old!r}"
+    for key, value in said.items():
+        if key == "multiprocessing_context":
+            yield f"trainer.args.dataloader_multiprocessing_context = {value}"
+        elif key in _PARTS:
+            yield f"trainer.{_PARTS[key]} = {value}"
+        else:
+            yield f"# in a get_train_dataloader() of your own: DataLoader(..., {key}={value})"
+    for key in changes.keys() - options.keys():
+        yield f"# in a get_train_dataloader() of your own: {key}={changes[key][1]!r}"
+
+
+# What TrainingArguments knows, each with "dataloader_" before it.
+_OPTIONS = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "in_order")
+_PARTS = {"dataset": "train_dataset", "collate_fn": "data_collator"}
 
 
 def _changes(a: LoaderSpec, b: LoaderSpec) -> dict[str, tuple[object, object]]:
@@ -63,6 +112,10 @@ def _written(spec: LoaderSpec) -> list[tuple[str, object]]:
 
 def _order(spec: LoaderSpec, name: str) -> list[str]:
     """The arguments that say which samples make a batch."""
+    if spec.prepared is not None and spec.batch_size is None and order_of(spec.batch_sampler):
+        # Each rank's part of them: Accelerate shares out what the user gave.
+        size, sampler, drop_last = order_of(spec.batch_sampler) or (None, None, False)
+        spec = spec.changed(batch_size=size, sampler=sampler, drop_last=drop_last)
     if spec.iterable:
         lines = [_line("batch_size", spec.batch_size)]
     elif spec.batch_size is None:
@@ -86,6 +139,8 @@ def _sampler(spec: LoaderSpec, name: str) -> list[str]:
         and sampler.num_samples == len(sampler.data_source)
     ):
         return ["shuffle=True"]
+    if spec.prepared is not None:
+        return ["shuffle=True" if is_seedable(sampler) else f"sampler={name}.get_sampler()"]
     return [f"sampler={name}.sampler"]
 
 

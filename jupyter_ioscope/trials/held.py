@@ -10,7 +10,7 @@ import copy
 from typing import Any, NamedTuple
 
 from jupyter_ioscope.optional import loaded
-from jupyter_ioscope.trials.code import code_of
+from jupyter_ioscope.trials.code import code_of, dataset_name
 from jupyter_ioscope.trials.spec import LoaderSpec
 
 _DEEPEST = 3  # Subset of a wrapper of a dataset
@@ -52,7 +52,7 @@ def with_held(
     """`spec` with `dataset` in place of the one that was found. `call` is how a user gets it:
     ".with_format('torch')" after the old one's name, or a whole expression that begins with
     "=". `first` is a line that comes before, with {old} for the old one."""
-    name = dict(spec.written).get("dataset", "loader" if spec.direct else "loader.dataset")
+    name = dict(spec.written).get("dataset", dataset_name(spec))
     shown = _shown(spec, found.path)
     old = ".".join(["dataset" if shown else name, *shown])
     new = call.removeprefix("=") if call.startswith("=") else old + call

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.optional import loaded
+from jupyter_ioscope.trials import prepared as wrapped
 
 DEFAULT_PREFETCH = 2  # torch's own default when num_workers > 0
 
@@ -28,8 +29,8 @@ class LoaderSpec:
     `in_child` are changes of the process the loader will run in, made in a trial's child only.
     `before` and `written` are what a user would write for changes that settings cannot say: lines
     that come first, and (argument, expression) pairs. `direct`: the loop iterates a dataset itself,
-    not a DataLoader. `rows` delivers the numbers of A's rows in the order in which this spec
-    delivers the rows, where the order is another one. `folder` is given to `Toggle.learn` only:
+    not a DataLoader. `prepared`: what stands around the DataLoader. `rows` delivers the numbers of
+    A's rows in the order in which this spec delivers the rows, where the order is another one. `folder` is given to `Toggle.learn` only:
     files left there live as long as the comparison.
     """
 
@@ -58,6 +59,7 @@ class LoaderSpec:
     direct: bool = False
     rows: LoaderSpec | None = None
     folder: str = ""
+    prepared: wrapped.Prepared | None = None
 
     @property
     def prefetch(self) -> int:
@@ -84,12 +86,16 @@ def is_loader(value: Any) -> bool:
 
 
 def spec_of(loader: Any, argument: str = "loader") -> LoaderSpec:
-    """Describe a torch DataLoader, or a Hugging Face dataset (or an object around one) that a loop
-    iterates itself; nothing of it is touched or iterated.
+    """Describe a torch DataLoader (also one that Accelerate prepared), the training loader of a
+    Hugging Face Trainer, or a Hugging Face dataset (or an object around one) that a loop iterates
+    itself; nothing of it is touched or iterated.
 
     Raises:
-        InputError: `loader` is neither.
+        InputError: `loader` is none of them.
     """
+    inner = wrapped.unwrapped(loader)
+    if inner is not None:
+        return _inside(spec_of(inner.loader, argument), inner.prepared)
     if not is_loader(loader):
         from jupyter_ioscope.trials.hf_spec import direct_spec
 
@@ -130,6 +136,19 @@ def spec_of(loader: Any, argument: str = "loader") -> LoaderSpec:
         )
         return spec.changed(notes=(note,))
     return spec
+
+
+def _inside(spec: LoaderSpec, prepared: wrapped.Prepared) -> LoaderSpec:
+    """The DataLoader inside a prepared one, with the batch size and the order that the user gave:
+    Accelerate passes them on as a batch_sampler."""
+    spec = spec.changed(prepared=prepared, notes=(*spec.notes, prepared.note()))
+    order = wrapped.order_of(spec.batch_sampler)
+    if spec.state is not None or spec.batch_size is not None or order is None:
+        return spec
+    if prepared.ranks > 1 and not prepared.dispatched:
+        return spec  # the batch_sampler gives this rank its part
+    batch_size, sampler, drop_last = order
+    return spec.changed(batch_size=batch_size, sampler=sampler, drop_last=drop_last)
 
 
 def loaded_data() -> Any:
@@ -180,4 +199,6 @@ def settings_of(spec: LoaderSpec) -> tuple[tuple[str, str], ...]:
     ]
     if spec.num_workers:
         rows.append(("start method", start_method(spec)))
+    if spec.prepared is not None and spec.prepared.ranks > 1:
+        rows.append(("ranks", spec.prepared.ranks))
     return tuple((name, str(value)) for name, value in rows)

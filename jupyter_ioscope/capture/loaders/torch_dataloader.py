@@ -22,6 +22,7 @@ from typing import Any
 from jupyter_ioscope.capture.batch_digest import DigestOfMapBatch
 from jupyter_ioscope.capture.loaders._hf_facts import facts_of
 from jupyter_ioscope.capture.loaders._loader import WorkerSettings
+from jupyter_ioscope.capture.loaders._prepared import Around, around
 from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, watched_fetchers
 from jupyter_ioscope.capture.loaders._torch_worker import RecordedWorkerLoop, samples_in
 from jupyter_ioscope.capture.patching import Patches
@@ -31,7 +32,7 @@ from jupyter_ioscope.model.profile import Gap
 from jupyter_ioscope.model.records import LoaderInfo
 
 
-def describe(loader: Any, number: int) -> LoaderInfo:
+def describe(loader: Any, number: int, outside: Around | None = None) -> LoaderInfo:
     """A DataLoader as the user configured it. Reads plain attributes only."""
     dataset = loader.dataset
     iterable = getattr(loader, "_dataset_kind", 0) == 1
@@ -43,7 +44,7 @@ def describe(loader: Any, number: int) -> LoaderInfo:
     return LoaderInfo(
         loader=number,
         library="torch",
-        class_name=_class_name(loader),
+        class_name=_class_name(outside.wrapper if outside else loader),
         dataset_class=_class_name(dataset),
         dataset_kind="iterable" if iterable else "map",
         num_workers=int(loader.num_workers),
@@ -55,7 +56,11 @@ def describe(loader: Any, number: int) -> LoaderInfo:
         start_method=_start_method(loader) if loader.num_workers else None,
         samples_total=total,
         workers_before_profile=_running_workers(loader),
-        facts=(*facts_of(dataset), *_collate_fact(loader)),
+        facts=(
+            *facts_of(dataset),
+            *_collate_fact(loader),
+            *(outside.facts() if outside else ()),
+        ),
     )
 
 
@@ -122,7 +127,7 @@ class _IterHook:
         hooks = self._hooks
         if hooks.recorder.recording_here():
             try:
-                hooks.iter_begins(loader)
+                hooks.iter_begins(loader, around(loader, sys._getframe(1)))
             except Exception as error:
                 hooks.recorder.broke(error)
         return self._original.__get__(loader, owner)
@@ -143,9 +148,13 @@ class _Hooks:
         self.sizes: dict[int, SizeOfBatch] = {}  # by loader
         self.digests: dict[int, DigestOfMapBatch] = {}  # by epoch
 
-    def iter_begins(self, loader: Any) -> None:
+    def iter_begins(self, loader: Any, outside: Around | None = None) -> None:
         now_ns = time.monotonic_ns()
-        number = self.recorder.loader_number(loader, lambda n: describe(loader, n), snapshot)
+        number = self.recorder.loader_number(
+            loader,
+            lambda n: describe(loader, n, outside),
+            lambda own: outside.snapshot(snapshot(own)) if outside else snapshot(own),
+        )
         resets = 0
         iterator = getattr(loader, "_iterator", None)
         if loader.persistent_workers and iterator is not None:

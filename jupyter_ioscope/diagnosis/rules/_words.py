@@ -70,8 +70,15 @@ def where_line(facts: Facts) -> str:
 
 
 def cores_text(facts: Facts) -> str:
-    """`4 cores`, `1.5 cores` under a quota."""
-    return f"{facts.cores:g} core" + ("" if facts.cores == 1 else "s")
+    """`4 cores`, `1.5 cores` under a quota, `8 cores shared by 4 ranks`."""
+    ranks = facts.profile.machine.ranks
+    shared = f" shared by {ranks} ranks" if ranks > 1 else ""
+    return f"{facts.cores:g} core" + ("" if facts.cores == 1 else "s") + shared
+
+
+def own_cores(facts: Facts) -> int:
+    """Whole cores of this process's part, where several ranks of one job share them; at least 1."""
+    return max(1, int(facts.cores / max(1, facts.profile.machine.ranks)))
 
 
 def cores_full(facts: Facts) -> bool:
@@ -83,7 +90,7 @@ def more_workers(facts: Facts) -> int:
     """Workers worth trying for CPU-bound work: one a core, and one core for the consumer if it is
     busy for half of the time or more. 0 where there are that many already."""
     busy = facts.waits.consumer.fraction("step") if facts.waits.consumer else 0.0
-    fitting = max(1, int(facts.cores) - (1 if busy >= 0.5 else 0))
+    fitting = max(1, own_cores(facts) - (1 if busy >= 0.5 else 0))
     return fitting if fitting > facts.workers else 0
 
 
@@ -99,7 +106,7 @@ def decodes_images(facts: Facts) -> bool:
 
 def first_workers(facts: Facts) -> int:
     """Workers to begin with for fetches that wait."""
-    return max(4, 2 * int(facts.cores))
+    return max(4, 2 * own_cores(facts))
 
 
 def workers_that_wait(facts: Facts) -> str:

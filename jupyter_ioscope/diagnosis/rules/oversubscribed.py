@@ -108,7 +108,7 @@ def _settings(facts: Facts) -> str:
 
 
 def _advice(facts: Facts, threads: bool, main: bool) -> str:
-    fitting = max(1, int(facts.cores))
+    fitting = _words.own_cores(facts)
     if threads:
         return (
             "Let each worker use one thread: in worker_init_fn torch.set_num_threads(1), "

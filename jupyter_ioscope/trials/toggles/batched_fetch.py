@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jupyter_ioscope.trials.code import code_of
+from jupyter_ioscope.trials.code import code_of, dataset_name
 from jupyter_ioscope.trials.counting import seed_all
 from jupyter_ioscope.trials.samples import sample_of
 from jupyter_ioscope.trials.spec import LoaderSpec
@@ -78,7 +78,7 @@ def apply_learnt(spec: LoaderSpec, facts: dict[str, Any]) -> LoaderSpec:
 
 
 def _applied(spec: LoaderSpec, way: str) -> LoaderSpec:
-    old = dict(spec.written).get("dataset", "loader.dataset")
+    old = dict(spec.written).get("dataset", dataset_name(spec))
     index = {"array": "numpy.asarray(indices)", "tensor": "torch.as_tensor(indices)"}
     lines = (
         *(["import numpy"] if way == "array" else []),

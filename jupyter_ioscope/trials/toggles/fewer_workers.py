@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from jupyter_ioscope.capture.cores import usable_cores
+from jupyter_ioscope.capture.cores import cores_per_rank
 from jupyter_ioscope.trials.code import code_of
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggle import Toggle
+from jupyter_ioscope.trials.toggles._cores import cores_text
 
 
 def most_useful(spec: LoaderSpec) -> int:
     """The workers that find a core and a shard of their own."""
     shards = getattr(spec.dataset, "num_shards", None) if spec.iterable else None
     known = isinstance(shards, int) and shards > 0
-    return min(usable_cores(), shards) if known and shards else usable_cores()
+    return min(cores_per_rank(), shards) if known and shards else cores_per_rank()
 
 
 def refuse(spec: LoaderSpec) -> str:
     if spec.num_workers <= most_useful(spec):
-        return f"num_workers is {spec.num_workers}, and this process may use {usable_cores()} cores"
+        cores = cores_text(cores_per_rank())
+        return f"num_workers is {spec.num_workers}, and this process may use {cores}"
     return ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from jupyter_ioscope.trials.code import code_of
+from jupyter_ioscope.trials.code import code_of, collate_name
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggle import Toggle
 from jupyter_ioscope.trials.toggles import _packed
@@ -21,7 +21,7 @@ def refuse(spec: LoaderSpec) -> str:
 def apply(spec: LoaderSpec) -> LoaderSpec:
     source = inspect.getsource(_packed).splitlines()
     lines = source[source.index("from typing import Any") :]
-    own = dict(spec.written).get("collate_fn", "loader.collate_fn")
+    own = dict(spec.written).get("collate_fn", collate_name(spec))
     kept = (row for row in spec.written if row[0] != "collate_fn")
     return spec.changed(
         collate_fn=_packed.PackedCollate(spec.collate_fn),

@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any
 
-from jupyter_ioscope.trials.code import code_of
+from jupyter_ioscope.trials.code import code_of, dataset_name
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggle import Toggle
 from jupyter_ioscope.trials.toggles._ahead import (
@@ -94,7 +94,7 @@ def apply_learnt(spec: LoaderSpec, facts: dict[str, Any]) -> LoaderSpec:
 
 
 def _written(spec: LoaderSpec, expression: str) -> LoaderSpec:
-    old = dict(spec.written).get("dataset", "loader.dataset")
+    old = dict(spec.written).get("dataset", dataset_name(spec))
     lines = (
         "import os",
         "",

@@ -7,7 +7,7 @@ import time
 from statistics import median
 from typing import Any
 
-from jupyter_ioscope.trials.code import code_of
+from jupyter_ioscope.trials.code import code_of, dataset_name
 from jupyter_ioscope.trials.counting import seed_all
 from jupyter_ioscope.trials.room import free_memory_bytes
 from jupyter_ioscope.trials.sample_cache import CachedDataset
@@ -103,7 +103,7 @@ def apply_learnt(spec: LoaderSpec, facts: dict[str, Any]) -> LoaderSpec:
 
 
 def _applied(spec: LoaderSpec, limit_bytes: int, wrap: Any) -> LoaderSpec:
-    old = dict(spec.written).get("dataset", "loader.dataset")
+    old = dict(spec.written).get("dataset", dataset_name(spec))
     kept = (row for row in spec.written if row[0] != "dataset")
     new = ("dataset", f"ioscope.CachedDataset({old}, limit_bytes={limit_bytes:_})")
     return spec.changed(

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import functools
 
-from jupyter_ioscope.capture.cores import usable_cores
+from jupyter_ioscope.capture.cores import cores_per_rank
 from jupyter_ioscope.trials.code import code_of
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggle import Toggle
+from jupyter_ioscope.trials.toggles._cores import cores_text
 
 
 def refuse(spec: LoaderSpec, wanted: int = 0) -> str:
     if wanted:
         return f"num_workers is {wanted} already" if spec.num_workers == wanted else ""
-    cores = usable_cores()
+    cores = cores_per_rank()
     if spec.num_workers >= cores:
-        return f"num_workers is {spec.num_workers} already and this process may use {cores} cores"
+        return f"num_workers is {spec.num_workers} already and this process may use {cores_text(cores)}"
     return ""
 
 
 def apply(spec: LoaderSpec, wanted: int = 0) -> LoaderSpec:
-    return spec.changed(num_workers=wanted or usable_cores())
+    return spec.changed(num_workers=wanted or cores_per_rank())
 
 
 def code(spec: LoaderSpec, wanted: int = 0) -> str:
@@ -51,8 +52,8 @@ _COST = (
 TOGGLE = Toggle(
     name="workers",
     title="Worker processes for all cores",
-    effect="Sets num_workers to the cores this process may use, so that samples are made in "
-    "parallel and ahead of the loop.",
+    effect="Sets num_workers to the cores this process may use (its part of them, where several "
+    "ranks train on this machine), so that samples are made in parallel and ahead of the loop.",
     cost=_COST,
     refuse=refuse,
     apply=apply,
