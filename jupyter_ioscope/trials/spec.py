@@ -30,7 +30,8 @@ class LoaderSpec:
     `before` and `written` are what a user would write for changes that settings cannot say: lines
     that come first, and (argument, expression) pairs. `direct`: the loop iterates a dataset itself,
     not a DataLoader. `prepared`: what stands around the DataLoader. `rows` delivers the numbers of
-    A's rows in the order in which this spec delivers the rows, where the order is another one. `folder` is given to `Toggle.learn` only:
+    A's rows in the order in which this spec delivers the rows, where the order is another one.
+    `folder` is given to `Toggle.learn` only:
     files left there live as long as the comparison.
     """
 

@@ -16,7 +16,8 @@ def refuse(spec: LoaderSpec, wanted: int = 0) -> str:
         return f"num_workers is {wanted} already" if spec.num_workers == wanted else ""
     cores = cores_per_rank()
     if spec.num_workers >= cores:
-        return f"num_workers is {spec.num_workers} already and this process may use {cores_text(cores)}"
+        may_use = f"this process may use {cores_text(cores)}"
+        return f"num_workers is {spec.num_workers} already and {may_use}"
     return ""
 
 
