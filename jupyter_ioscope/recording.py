@@ -179,8 +179,18 @@ class Recording:
         budget_s: float = 60.0,
         on_progress: Callable[[Progress], None] | None = None,
         cancel: threading.Event | None = None,
+        whole_cell: bool = False,
     ) -> Comparison:
-        """Compare the recorded loader as it is with the loader after `toggles`."""
+        """Compare the recorded loader as it is with the loader after `toggles`.
+
+        With `whole_cell` every trial is a run of the recorded cell itself, in a copy of this
+        process, instead of a stand-in for its step. Files that it writes are put back; what else it
+        does outside is named in the result.
+
+        Raises:
+            InputError: an argument cannot be used, or no notebook cell was recorded.
+            TrialError: an arm failed, or the cell cannot be run in a copy of this process.
+        """
         if self.main_loader is None:
             raise InputError(_NO_LOADER)
         from jupyter_ioscope.trials.compare import compare as run
@@ -200,11 +210,19 @@ class Recording:
             on_progress=on_progress,
             cancel=cancel,
             step=step_of(self.profile),
+            cell=self._cell_code() if whole_cell else None,
         )
         comparison = replace(comparison, predicted=predicted)
         self.comparisons.append(comparison)
         self.results.append(comparison)
         return comparison
+
+    def _cell_code(self) -> Any:
+        """The recorded cell, ready to run again with another main loader."""
+        from jupyter_ioscope.trials.cell_code import cell_of
+
+        number = next(n for n, one in enumerate(self.loaders) if one is self.main_loader)
+        return cell_of(self.profile, number, _shell())
 
     def tune(
         self,
@@ -309,8 +327,13 @@ def _message_of(error: BaseException | None) -> str:
 
 def _cells_of_shell() -> CellMap:
     """Names of notebook cells, when there is a notebook."""
+    shell = _shell()
+    return CellMap.from_shell(shell) if shell is not None else CellMap()
+
+
+def _shell() -> Any:
+    """IPython's shell, when there is one."""
     import sys
 
     ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return CellMap.from_shell(shell) if shell is not None else CellMap()
+    return ipython.get_ipython() if ipython is not None else None

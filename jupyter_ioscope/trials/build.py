@@ -27,17 +27,21 @@ class WithChanges:
             self.inner(worker_id)
 
 
-def build(spec: LoaderSpec) -> Any:
+def build(spec: LoaderSpec, own: bool = True) -> Any:
     """A new DataLoader as the spec says. Random states are cloned: drawing from the new loader
-    leaves the user's generators where they were. `in_child` is the caller's to install."""
-    values = _values(spec)
+    leaves the user's generators where they were. `in_child` is the caller's to install. Without
+    `own` it shares samplers and generators with the user's loader, for a copy of the process."""
+    values = _values(spec, own)
     if spec.state is None:
         return spec.loader_class(spec.dataset, **_arguments(spec, values))
     return _copy(spec, values)
 
 
-def _values(spec: LoaderSpec) -> dict[str, Any]:
+def _values(spec: LoaderSpec, own: bool) -> dict[str, Any]:
     memo: dict[int, Any] = {}
+    parts = {name: getattr(spec, name) for name in ("generator", "sampler", "batch_sampler")}
+    if own:
+        parts = {name: private(value, memo) for name, value in parts.items()}
     init = spec.worker_init_fn
     if spec.in_child and start_method(spec) in ("spawn", "forkserver"):
         init = WithChanges(spec.in_child, init)
@@ -49,12 +53,10 @@ def _values(spec: LoaderSpec) -> dict[str, Any]:
         "timeout": spec.timeout if some else 0,
         "worker_init_fn": init,
         "multiprocessing_context": spec.multiprocessing_context if some else None,
-        "generator": private(spec.generator, memo),
         "prefetch_factor": spec.prefetch if some else None,
         "persistent_workers": spec.persistent_workers and some,
         "in_order": spec.in_order,
-        "sampler": private(spec.sampler, memo),
-        "batch_sampler": private(spec.batch_sampler, memo),
+        **parts,
     }
 
 

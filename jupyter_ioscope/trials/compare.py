@@ -10,6 +10,7 @@ from typing import Any
 from jupyter_ioscope.errors import InputError, TrialError
 from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.trials.alone import ALONE
+from jupyter_ioscope.trials.cell_code import CellCode
 from jupyter_ioscope.trials.isolation import Isolation
 from jupyter_ioscope.trials.progress import Progress, Reporter
 from jupyter_ioscope.trials.runner import Runner
@@ -18,6 +19,7 @@ from jupyter_ioscope.trials.spec import spec_of
 from jupyter_ioscope.trials.statistics import ALPHA
 from jupyter_ioscope.trials.step import NO_STEP, Step
 from jupyter_ioscope.trials.toggle import Toggle, chosen
+from jupyter_ioscope.trials.whole_cell import CellRunner
 
 __all__ = ["Progress", "compare"]
 
@@ -36,6 +38,7 @@ def compare(
     label_b: str | None = None,
     step: Step = NO_STEP,
     alpha: float = ALPHA,
+    cell: CellCode | None = None,
 ) -> Comparison:
     """Time `loader` (arm A) against `b`, or against itself with `toggles` switched on (arm B).
 
@@ -45,6 +48,9 @@ def compare(
 
     `step` stands in for the loop's own time with each batch, in both arms; without one the trials
     draw batches as fast as they come.
+
+    With a `cell` every timed run is a run of that cell as a whole, with the arm's loader in the
+    place of the recorded one, and `step` is not used; for toggles only.
 
     The interval misses the truth with probability `alpha` at most, however often it is looked at.
 
@@ -65,7 +71,11 @@ def compare(
     if b is not None and picked:
         names = ", ".join(toggle.name for toggle in picked)
         raise InputError(f"give either b or toggles, got b and toggles={names}; call twice instead")
+    if cell is not None and b is not None:
+        raise InputError("whole_cell compares toggles: give toggles instead of b")
     spec_a = spec_of(loader)
+    if cell is not None and spec_a.direct:
+        raise InputError("whole_cell needs a torch DataLoader: this loop iterates a dataset itself")
     spec_b = spec_of(b, "b") if b is not None else spec_a
     labels = (
         label_a or ("as it is" if picked else "A"),
@@ -76,11 +86,23 @@ def compare(
         raise TrialError("another comparison is running in this process: wait for it or cancel it")
     try:
         with Isolation() as isolation:
-            runner = Runner(isolation, reporter, cancel, SILENCE_S)
+            runner = _runner(isolation, reporter, cancel, cell, picked)
             specs = (spec_a, spec_b)
             return Session(runner, specs, picked, labels, cache, budget_s, step, alpha).run()
     finally:
         ALONE.release()
+
+
+def _runner(
+    isolation: Isolation,
+    reporter: Reporter,
+    cancel: threading.Event | None,
+    cell: CellCode | None,
+    toggles: tuple[Toggle, ...],
+) -> Runner:
+    if cell is None:
+        return Runner(isolation, reporter, cancel, SILENCE_S)
+    return CellRunner(isolation, reporter, cancel, SILENCE_S, cell, toggles)
 
 
 def check_cache(cache: str) -> None:

@@ -113,7 +113,7 @@ class Isolation:
     def _fall(self, reason: str) -> None:
         self.rung = KERNEL
         self.text = (
-            f"Trials ran in the kernel itself: {_no_fork()} and {reason}. Do not run other cells "
+            f"Trials ran in the kernel itself: {no_fork()} and {reason}. Do not run other cells "
             "meanwhile: they share its time, and a dataset with a random state of its own advances."
         )
 
@@ -126,7 +126,7 @@ def _late(future: Future[int]) -> int:
 
 
 def _first_rung() -> tuple[str, str]:
-    reason = _no_fork()
+    reason = no_fork()
     if not reason:
         return FORKED, (
             "Each trial ran in a fresh forked child of this process, with one torch thread in its "
@@ -135,7 +135,7 @@ def _first_rung() -> tuple[str, str]:
     return SPAWNED, f"Each trial ran in a fresh process, because {reason}."
 
 
-def _no_fork() -> str:
+def no_fork() -> str:
     """Why a forked child cannot be used, or ""."""
     if sys.platform != "linux":
         return f"forking a running program is not safe on {sys.platform}"

@@ -17,8 +17,14 @@ from jupyter_ioscope.trials.plan import Pilot, pilot_of
 from jupyter_ioscope.trials.progress import Reporter
 from jupyter_ioscope.trials.room import memory_limit_bytes
 from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.step import NO_STEP, Step
 from jupyter_ioscope.trials.toggle import Toggle
 from jupyter_ioscope.trials.trial import Plan, timed
+
+_STEP = (
+    "Trials draw batches as fast as they come: a loop whose own step is longer than the loader "
+    "needs per batch gains less than this ratio."
+)
 
 
 class Measured(NamedTuple):
@@ -41,14 +47,18 @@ class Runner:
     ) -> None:
         self.isolation, self.reporter = isolation, reporter
         self.seed = random.Random(os.urandom(8)).randrange(1, 2**31)
-        self._watch = Watch(silence_s, cancel, reporter.tick, memory_limit_bytes())
+        self.watch = Watch(silence_s, cancel, reporter.tick, memory_limit_bytes())
         self._deliveries = 0
+
+    def said(self, step: Step) -> list[str]:
+        """What to know about these runs, for the notes of the result."""
+        return [_STEP if step == NO_STEP else step.text()]
 
     def learn(self, toggle: Toggle, spec: LoaderSpec) -> dict[str, Any]:
         """The facts that a toggle asks for before it can be applied."""
         assert toggle.learn is not None
         job = Job("B", run_learn, (toggle.learn, spec, self.seed), needs_child=True)
-        return self.isolation.run(job, self._watch)[0]
+        return self.isolation.run(job, self.watch)[0]
 
     def deliver(
         self, arm: str, spec: LoaderSpec, limit: Limit, reseed: int | None = None
@@ -57,7 +67,7 @@ class Runner:
         path = os.path.join(self.isolation.folder, f"delivered-{self._deliveries}")
         arguments = (spec, self.seed, limit, path, reseed)
         result, _ = self.isolation.run(
-            Job(arm, deliver, arguments, needs_child=bool(spec.in_child)), self._watch
+            Job(arm, deliver, arguments, needs_child=bool(spec.in_child)), self.watch
         )
         return Delivered(**result)
 
@@ -74,7 +84,7 @@ class Runner:
 
     def run_job(self, job: Job) -> dict[str, Any]:
         """The result of any other job."""
-        return self.isolation.run(job, self._watch)[0]
+        return self.isolation.run(job, self.watch)[0]
 
     def measured(self, arm: str, spec: LoaderSpec, plan: Plan) -> Measured:
         """One run outside of a pair; of a loader that ends before it is steady, the whole of it."""
@@ -108,7 +118,7 @@ class Runner:
         self, arm: str, spec: LoaderSpec, plan: Plan, learn: bool
     ) -> tuple[dict[str, Any], int]:
         job = Job(arm, timed, (spec, plan, learn), needs_child=bool(spec.in_child))
-        return self.isolation.run(job, self._watch)
+        return self.isolation.run(job, self.watch)
 
 
 def run_learn(

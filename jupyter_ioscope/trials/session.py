@@ -20,11 +20,6 @@ from jupyter_ioscope.trials.toggle import Toggle, refuse_or_pass
 from jupyter_ioscope.trials.trial import Plan
 from jupyter_ioscope.units import significant
 
-_STEP = (
-    "Trials draw batches as fast as they come: a loop whose own step is longer than the loader "
-    "needs per batch gains less than this ratio."
-)
-
 
 class Session:
     """One comparison from start to end."""
@@ -102,7 +97,7 @@ class Session:
         pairs.files = sorted(files)
         pairs.run(self.runner, plan, self.budget_s)
         said = [*dict.fromkeys((*spec_a.notes, *spec_b.notes)), *self.draft.notes]
-        said.append(_STEP if self.step == NO_STEP else self.step.text())
+        said += self.runner.said(self.step)
         counts = {trial.samples for trial in pairs.trials}
         if plan.mode == "steady" and len(counts) == 1:
             said.append(f"Every trial timed the same {counts.pop():,} samples, after a warm-up.")

@@ -7,7 +7,6 @@ import time
 from typing import Any, NamedTuple
 
 from jupyter_ioscope.trials import tree
-from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.step import NO_STEP, Step
 
 

@@ -1,0 +1,109 @@
+"""A recorded cell made ready to run once more, or the reason why it cannot."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from jupyter_ioscope.errors import InputError, TrialError
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.optional import loaded
+from jupyter_ioscope.trials.isolation import no_fork
+
+_AGAIN = "the cell cannot be run again as a whole: "
+
+
+@dataclass(frozen=True)
+class CellCode:
+    """`loader` counts the loaders in the order in which the cell begins to iterate them; it is the
+    one that trials replace. `namespace` is the kernel's own: only forked children may use it.
+    `threads` is what torch uses in the kernel, 0 without torch; `took_s` the recorded run."""
+
+    name: str
+    code: CodeType
+    namespace: dict[str, Any]
+    loader: int
+    threads: int
+    took_s: float
+
+    def line_of(self, error: BaseException) -> int:
+        """The line of the cell that an exception came through last; 0 for none."""
+        line, trace = 0, error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.code.co_filename:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return line
+
+
+def cell_of(profile: Profile, loader: int, shell: Any) -> CellCode:
+    """The cell of a profile, compiled as the notebook would.
+
+    Raises:
+        InputError: no cell was recorded, or there is no notebook.
+        TrialError: a copy of this process could not run it; the text says why.
+    """
+    cell = profile.cell
+    if cell is None or not cell.source.strip() or shell is None:
+        raise InputError(
+            "whole_cell needs the recording of a notebook cell: put %%ioscope on the cell with the "
+            "loop, run it, and compare then"
+        )
+    reason = no_fork() or _unsafe_threads() or _shared_model(shell.user_ns)
+    if reason:
+        raise TrialError(f"{_AGAIN}{reason}; compare without whole_cell")
+    name = f"In [{cell.execution_count}]" if cell.execution_count else "the cell"
+    torch = loaded("torch")
+    return CellCode(
+        name=name,
+        code=_compiled(cell.source, name, shell),
+        namespace=shell.user_ns,
+        loader=loader,
+        threads=torch.get_num_threads() if torch is not None else 0,
+        took_s=profile.wall_s,
+    )
+
+
+def _compiled(source: str, name: str, shell: Any) -> CodeType:
+    flags = int(getattr(shell.compile, "flags", 0)) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    try:
+        code: CodeType = compile(shell.transform_cell(source), f"<{name}>", "exec", flags)
+    except (SyntaxError, ValueError) as error:
+        raise TrialError(f"{_AGAIN}{error}") from error
+    if code.co_flags & inspect.CO_COROUTINE:
+        raise TrialError(f"{_AGAIN}it awaits outside of functions; compare without whole_cell")
+    return code
+
+
+def _unsafe_threads() -> str:
+    """Threads of the user's own would be missing in a forked copy: whoever waits for them there
+    waits for ever."""
+    own = [thread.name for thread in threading.enumerate() if _is_users(thread)]
+    if not own:
+        return ""
+    shown = ", ".join(own[:3])
+    return f"your program runs threads that a copy of it would not have ({shown}): end them first"
+
+
+def _is_users(thread: threading.Thread) -> bool:
+    target = getattr(thread, "_target", None)
+    module = getattr(target, "__module__", "") if target is not None else ""
+    if module == "concurrent.futures.thread" and not thread.name.startswith("asyncio"):
+        return True
+    return module == "__main__" or type(thread).__module__ == "__main__"
+
+
+def _shared_model(namespace: Mapping[str, Any]) -> str:
+    """A model in shared memory is the same one in every copy of the process."""
+    torch = loaded("torch")
+    if torch is None:
+        return ""
+    for name, value in list(namespace.items()):
+        if isinstance(value, torch.nn.Module) and any(p.is_shared() for p in value.parameters()):
+            return f"{name!r} lies in shared memory, so a copy of the process would change yours"
+    return ""

@@ -1,0 +1,234 @@
+"""What a cell does outside its own process while it runs again, and the files put back afterwards.
+
+A forked child has variables of its own, but the user's files are everybody's. So the first change
+of each file is noted before it happens, with a copy of what was there, and undone when the run is
+over. Python tells of it through audit hooks (PEP 578), `torch.save` by a wrapper; what other
+libraries written in C change is not seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from jupyter_ioscope.optional import loaded
+from jupyter_ioscope.units import bytes_text
+
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_ELSEWHERE = ("/dev/", "/proc/", "/sys/")
+_LARGEST_BYTES = 1 << 30  # of a file that is copied before the cell may change it
+_SHOWN = 5
+# Event -> positions of each path that it changes and of the descriptor of its folder. See "Audit
+# events table" of Python's manual.
+_CHANGES = {
+    "os.remove": ((0, 1),),
+    "os.rename": ((0, 2), (1, 3)),
+    "os.rmdir": ((0, 1),),
+    "os.mkdir": ((0, 2),),
+    "os.link": ((1, 3),),
+    "os.symlink": ((1, 2),),
+}
+_PROGRAMS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn")
+
+
+class NoteEffects:
+    """Notes into `folder` what this process and its forked workers do outside. Audit hooks cannot
+    be removed, so this is for short-lived processes."""
+
+    def __init__(self, folder: str, private: Iterable[str]) -> None:
+        self.folder = folder
+        self._private = tuple(os.path.realpath(path) for path in (folder, *private))
+        self._seen: set[str] = set()
+        self._busy = False
+        self._fd = -1
+
+    def install(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._fd = os.open(os.path.join(self.folder, "journal"), flags, 0o600)
+        sys.addaudithook(self._hook)
+        torch: Any = loaded("torch")
+        if torch is not None:
+            torch.save = self._before(torch.save)
+
+    def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self._busy:
+            return
+        if event == "open":
+            if isinstance(arguments[2], int) and arguments[2] & _WRITES:
+                self.changes(arguments[0])
+        elif event in _CHANGES:
+            for position, folder in _CHANGES[event]:
+                self.changes(_entry(arguments[position], arguments[folder]), follow=False)
+        elif event == "os.truncate":
+            self.changes(arguments[0])
+        elif event == "socket.connect":
+            address = arguments[1]
+            if isinstance(address, tuple) and len(address) >= 2:
+                self._once("network", f"{address[0]}:{address[1]}")
+        elif event in _PROGRAMS:
+            self._once("program", _text(arguments[0]))
+
+    def changes(self, path: Any, follow: bool = True) -> None:
+        """Keep what is at `path`, because it is about to be changed. `follow`: a link there is not
+        meant itself.
+
+        Raises:
+            PermissionError: it is too large to be kept; the change then does not happen.
+        """
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            return
+        text = os.fsdecode(path)
+        folder, name = os.path.split(os.path.abspath(text))
+        full = os.path.realpath(text) if follow else os.path.join(os.path.realpath(folder), name)
+        if full in self._seen or full.startswith((*_ELSEWHERE, *self._private)):
+            return
+        self._seen.add(full)
+        self._busy = True
+        try:
+            self._note("file", full, self._kept(full))
+        finally:
+            self._busy = False
+
+    def _kept(self, path: str) -> str:
+        """Name of a copy in the folder; "" where there was nothing, "folder" for a folder."""
+        try:
+            found = os.lstat(path)
+        except OSError:
+            return ""
+        if stat.S_ISDIR(found.st_mode):
+            return "folder"
+        if not stat.S_ISREG(found.st_mode):
+            return "other"
+        if found.st_size > _LARGEST_BYTES:
+            raise PermissionError(
+                f"this run of the cell would change {path}, which is too large "
+                f"({bytes_text(found.st_size)}) to be put back afterwards: nothing was changed"
+            )
+        name = f"{os.getpid()}-{len(self._seen)}"
+        shutil.copy2(path, os.path.join(self.folder, name))
+        return name
+
+    def _once(self, kind: str, text: str) -> None:
+        if (key := f"{kind} {text}") not in self._seen:
+            self._seen.add(key)
+            self._note(kind, text, "")
+
+    def _note(self, kind: str, text: str, copy: str) -> None:
+        os.write(self._fd, (json.dumps([kind, text, copy]) + "\n").encode())
+
+    def _before(self, save: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(obj: Any, f: Any, *arguments: Any, **named: Any) -> Any:
+            self.changes(f)
+            return save(obj, f, *arguments, **named)
+
+        return noted
+
+
+@dataclass
+class Effects:
+    """What all runs of a cell did outside: file -> what became of it, and plain lists."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    network: list[str] = field(default_factory=list)
+    programs: list[str] = field(default_factory=list)
+    lines: int = 0  # printed by the newest run
+    displays: int = 0
+    gpu: bool = False
+
+    def read(self, folder: str) -> None:
+        """Take in what one run noted, and put its files back as they were."""
+        # From the newest on: a file in a new folder goes before the folder.
+        for kind, text, copy in reversed(list(_journal(folder))):
+            if kind == "file":
+                done = _put_back(text, os.path.join(folder, copy) if copy else "", copy)
+                if done:
+                    self.files[text] = done
+            else:
+                known = self.network if kind == "network" else self.programs
+                if text not in known:
+                    known.append(text)
+
+    def sentences(self) -> list[str]:
+        """What to know about them, for the result; empty when there is nothing to say."""
+        said = []
+        back = [name for name, done in self.files.items() if done != "changed"]
+        left = [name for name, done in self.files.items() if done == "changed"]
+        if back:
+            said.append(
+                f"Every run of the cell writes files; they were put back as they were, or removed "
+                f"where they are new: {_some(back)}."
+            )
+        if left:
+            said.append(f"Changed by the cell's runs and not put back: {_some(left)}.")
+        if self.network:
+            said.append(
+                f"Every run of the cell connects to {_some(self.network)}: what it sent there was "
+                "not undone."
+            )
+        if self.programs:
+            said.append(
+                f"Every run of the cell starts {_some(self.programs)}: what these programs did was "
+                "not undone."
+            )
+        if self.gpu:
+            said.append("Each run used the GPU from a process of its own, beside yours.")
+        if self.lines or self.displays:
+            said.append(
+                f"What the cell prints and shows was dropped ({self.lines} lines and "
+                f"{self.displays} outputs a run)."
+            )
+        return said
+
+
+def _journal(folder: str) -> Iterator[list[str]]:
+    with contextlib.suppress(OSError), open(os.path.join(folder, "journal")) as file:
+        for line in file:
+            with contextlib.suppress(ValueError):  # the run ended in the middle of a line
+                yield json.loads(line)
+
+
+def _put_back(path: str, copy: str, kind: str) -> str:
+    """What became of a file: "put back", "removed", "changed" or "" for nothing."""
+    try:
+        if not kind:
+            if os.path.isdir(path) and not os.path.islink(path):
+                os.rmdir(path)
+            else:
+                os.unlink(path)
+            return "removed"
+        if kind == "folder":
+            os.makedirs(path, exist_ok=True)
+            return ""
+        if kind == "other":
+            return "changed"
+        shutil.copy2(copy, path)
+        return "put back"
+    except FileNotFoundError:
+        return ""  # it was opened, or meant to be, and is not there
+    except OSError:
+        return "changed"
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+
+
+def _entry(path: Any, folder_fd: Any) -> Any:
+    """A path that may be relative to an open folder (`shutil.rmtree` works that way)."""
+    if isinstance(folder_fd, int) and folder_fd >= 0 and isinstance(path, (str, bytes)):
+        with contextlib.suppress(OSError):
+            return os.path.join(os.readlink(f"/proc/self/fd/{folder_fd}"), os.fsdecode(path))
+    return path
+
+
+def _text(value: Any) -> str:
+    text = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"
