@@ -13,7 +13,7 @@ from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.profile import Profile
-from jupyter_ioscope.recording import Recording, not_while_recording
+from jupyter_ioscope.recording import Recording, last_recording, not_while_recording
 
 if TYPE_CHECKING:
     import threading
@@ -74,6 +74,7 @@ def compare(
     on_progress: Callable[[Progress], None] | None = None,
     cancel: threading.Event | None = None,
     step_s: float = 0.0,
+    whole_cell: bool = False,
 ) -> Comparison:
     """Time two loaders, or one loader without and with toggles, against each other.
 
@@ -88,6 +89,8 @@ def compare(
         on_progress: called with a `Progress` at most four times a second.
         cancel: an Event that ends the comparison when set.
         step_s: seconds that your loop spends with each batch; trials then pause as long.
+        whole_cell: `a` was iterated in the last cell with %%ioscope, and every trial runs that
+            cell itself, in a copy of this process, with the toggles applied to `a`.
 
     Raises:
         InputError: an argument cannot be used.
@@ -99,10 +102,16 @@ def compare(
     not_while_recording()
     if not 0 <= step_s < math.inf:
         raise InputError(f"step_s is {step_s!r}: give the seconds of your step, 0 or more")
+    picked = (toggles,) if isinstance(toggles, str) else tuple(toggles)
+    if whole_cell:
+        if b is not None or step_s:
+            raise InputError("whole_cell runs the recorded cell with toggles: give no b, no step_s")
+        recorded = last_recording()
+        return recorded.compare(picked, cache, budget_s, on_progress, cancel, True, loader=a)
     return run(
         a,
         b,
-        toggles=(toggles,) if isinstance(toggles, str) else tuple(toggles),
+        toggles=picked,
         cache=cache,
         budget_s=budget_s,
         on_progress=on_progress,

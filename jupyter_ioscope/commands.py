@@ -29,6 +29,7 @@ def add_compare(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--step", type=float, default=0.0, metavar="S", help="seconds that your loop spends a batch"
     )
+    made.set_defaults(whole_cell=False)
     _add_common(made)
 
 
@@ -49,7 +50,15 @@ def run_compare(a: Any, b: Any, options: argparse.Namespace) -> Comparison:
     from jupyter_ioscope.api import compare
 
     toggles = tuple(filter(None, (part.strip() for part in (options.toggles or "").split(","))))
-    return compare(a, b, toggles, cache=options.cache, budget_s=options.budget, step_s=options.step)
+    return compare(
+        a,
+        b,
+        toggles,
+        cache=options.cache,
+        budget_s=options.budget,
+        step_s=options.step,
+        whole_cell=options.whole_cell,
+    )
 
 
 def run_tune(loader: Any, options: argparse.Namespace) -> Tuning:

@@ -54,6 +54,15 @@ def run(line: str, namespace: Mapping[str, Any]) -> Any:
     return call(options, namespace)
 
 
+def _add_compare(made: argparse.ArgumentParser) -> None:
+    commands.add_compare(made)
+    made.add_argument(
+        "--whole-cell",
+        action="store_true",
+        help="every trial runs the last cell with %%%%ioscope itself, in a copy of this process",
+    )
+
+
 def _compare(options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:
     other = _named(options.b, namespace) if options.b else None
     return commands.run_compare(_named(options.a, namespace), other, options)
@@ -96,7 +105,7 @@ def _last_profile(namespace: Mapping[str, Any]) -> Profile | None:
 
 
 _COMMANDS = {
-    "compare": (commands.add_compare, _compare),
+    "compare": (_add_compare, _compare),
     "tune": (commands.add_tune, _tune),
     "storage": (storage_commands.add_storage, _storage),
     "limits": (storage_commands.add_limits, _limits),

@@ -180,8 +180,10 @@ class Recording:
         on_progress: Callable[[Progress], None] | None = None,
         cancel: threading.Event | None = None,
         whole_cell: bool = False,
+        loader: Any = None,
     ) -> Comparison:
-        """Compare the recorded loader as it is with the loader after `toggles`.
+        """Compare a recorded loader (the main one unless `loader` is given) as it is with the
+        loader after `toggles`.
 
         With `whole_cell` every trial is a run of the recorded cell itself, in a copy of this
         process, instead of a stand-in for its step. Files that it writes are put back; what else it
@@ -191,8 +193,7 @@ class Recording:
             InputError: an argument cannot be used, or no notebook cell was recorded.
             TrialError: an arm failed, or the cell cannot be run in a copy of this process.
         """
-        if self.main_loader is None:
-            raise InputError(_NO_LOADER)
+        number = self._number_of(loader)
         from jupyter_ioscope.trials.compare import compare as run
         from jupyter_ioscope.trials.predict import Predictor
         from jupyter_ioscope.trials.spec import spec_of
@@ -201,27 +202,43 @@ class Recording:
 
         not_while_recording()
         picked = chosen(toggles)
-        predicted = Predictor(self.profile, spec_of(self.main_loader)).together(picked)
+        recorded = self.loaders[number]
+        predicted = None
+        if recorded is self.main_loader:
+            predicted = Predictor(self.profile, spec_of(recorded)).together(picked)
         comparison = run(
-            self.main_loader,
+            recorded,
             toggles=picked,
             cache=cache,
             budget_s=budget_s,
             on_progress=on_progress,
             cancel=cancel,
             step=step_of(self.profile),
-            cell=self._cell_code() if whole_cell else None,
+            cell=self._cell_code(number) if whole_cell else None,
         )
         comparison = replace(comparison, predicted=predicted)
         self.comparisons.append(comparison)
         self.results.append(comparison)
         return comparison
 
-    def _cell_code(self) -> Any:
-        """The recorded cell, ready to run again with another main loader."""
+    def _number_of(self, loader: Any) -> int:
+        """Which of the recorded loaders is meant; the main one when `loader` is None.
+
+        Raises:
+            InputError: it was not recorded.
+        """
+        if self.main_loader is None:
+            raise InputError(_NO_LOADER)
+        for number, one in enumerate(self.loaders):
+            # What was kept is a copy of the user's loader around the same dataset.
+            if one is self.main_loader if loader is None else _same(one, loader):
+                return number
+        raise InputError("this loader was not iterated in the recorded cell: run that cell again")
+
+    def _cell_code(self, number: int) -> Any:
+        """The recorded cell, ready to run again with another loader for that one."""
         from jupyter_ioscope.trials.cell_code import cell_of
 
-        number = next(n for n, one in enumerate(self.loaders) if one is self.main_loader)
         return cell_of(self.profile, number, _shell())
 
     def tune(
@@ -329,6 +346,23 @@ def _cells_of_shell() -> CellMap:
     """Names of notebook cells, when there is a notebook."""
     shell = _shell()
     return CellMap.from_shell(shell) if shell is not None else CellMap()
+
+
+def last_recording() -> Recording:
+    """The recording of the last cell with %%ioscope.
+
+    Raises:
+        InputError: there is none.
+    """
+    found = getattr(_shell(), "user_ns", {}).get("_ioscope")
+    if not isinstance(found, Recording):
+        raise InputError("no cell was recorded yet: put %%ioscope on the cell with the loop first")
+    return found
+
+
+def _same(recorded: Any, loader: Any) -> bool:
+    mine = getattr(loader, "dataset", None)
+    return recorded is loader or (mine is not None and recorded.dataset is mine)
 
 
 def _shell() -> Any:
