@@ -57,6 +57,22 @@ def test_a_costly_take_over_limits_the_loop_whatever_the_workers_do() -> None:
     assert facts.gain_cpu().share < 0.02
 
 
+def test_batches_that_lay_ready_were_not_long_on_their_way() -> None:
+    """A few waits are long because the consumer stood in line for a core: the batches had been
+    finished long before, and tell nothing about how long others travel."""
+    base = builders.profile(2, fetch_ms=0.1, step_ms=2, main_ms=0.3, batches=300, start_ms=0)
+    rows = list(base.batches)
+    for at in range(20, 300, 20):  # nearly all of every twentieth step was spent waiting
+        row = rows[at]
+        begin = row.wait_start_ns - 1_900_000
+        rows[at - 1] = rows[at - 1]._replace(step_end_ns=begin)
+        rows[at] = row._replace(wait_start_ns=begin)
+    facts = Facts(builders.without(base, batches=tuple(rows)))
+    fast = builders.profile(2, fetch_ms=0.1, step_ms=0.01, main_ms=0.3, batches=300, start_ms=0)
+    truth = 1 - loop_ns(fast) / loop_ns(base)
+    assert facts.gain_step().share == pytest.approx(truth, abs=0.2)
+
+
 def test_nothing_removed_frees_nothing() -> None:
     effect = Facts(builders.profile()).replay.effect(Without())
     assert effect.freed == 0

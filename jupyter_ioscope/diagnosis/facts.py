@@ -77,7 +77,8 @@ class Facts(LoopFacts):
         """The main loader's batches as the loop model sees them."""
         count = max(1, len([row for row in self.profile.fetches if row.worker >= 0]))
         put_ns = 0.0 if self.alone else self.part_ns("hand_over") / count
-        replay = replay_of(self.loader, self.batches, self.made, put_ns)
+        feeders = (row.run_ns for row in self.profile.threads if row.role == "feeder")
+        replay = replay_of(self.loader, self.batches, self.made, put_ns, sum(feeders) / count)
         if replay is None:
             raise NotMeasuredError("what a fetch costs", "no fetch was recorded")
         return replay

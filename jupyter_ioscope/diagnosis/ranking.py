@@ -131,7 +131,7 @@ def _before_step(row: Finding, step: Finding) -> bool:
         return False
     if STEP in row.refines:  # a part of the step that can be left out
         return row.share >= _PART_OF_STEP
-    named = row.cause not in _LEAST_S and row.share >= _FAULT_PART
+    named = row.cause not in _WORK and row.share >= _FAULT_PART
     common = row.cost_s * _STEP_FIRST >= step.cost_s and row.share >= _PART_OF_STEP
     return named or common
 

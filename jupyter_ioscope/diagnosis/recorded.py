@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from jupyter_ioscope.diagnosis.cycles import Replay, Turn
+from jupyter_ioscope.diagnosis.loader_model import SHORT_TRANSIT_NS
 from jupyter_ioscope.model.records import Batch, Fetch, LoaderInfo
 
 # Replays run in Python, a few times a rule: more batches add nothing to shares of a few percent.
@@ -19,10 +20,12 @@ def replay_of(
     batches: Sequence[Batch],
     made: Mapping[int, Fetch],
     put_ns: float,
+    feeder_ns: float = 0.0,
 ) -> Replay | None:
     """Those `batches` of a loader whose fetches are known, newest `MOST_BATCHES`; None without any.
 
-    `put_ns` is what a worker's main thread spends after each fetch.
+    `put_ns` is what a worker's main thread spends after each fetch, `feeder_ns` the CPU that its
+    feeder needs for it.
     """
     known = [row for row in batches if row.batch in made]
     known = known[-MOST_BATCHES:]
@@ -33,7 +36,11 @@ def replay_of(
     usual = max(0.0, float(median(times))) if times else 0.0
     epochs: dict[int, list[Turn]] = {}
     for row in known:
-        turn = _turn(row, made[row.batch], usual, put_ns)
+        fetch = made[row.batch]
+        # A worker's feeder sends a batch by the time the next one is finished, see `loader_model`:
+        # where few batches were waited for, `usual` is that of the late ones.
+        sent_by = SHORT_TRANSIT_NS + fetch.fetch_ns + feeder_ns
+        turn = _turn(row, fetch, min(usual, sent_by), put_ns)
         epochs.setdefault(row.epoch, []).append(turn)
     workers = loader.num_workers or len({row.worker for row in known if row.worker >= 0})
     credits = workers * (loader.prefetch_factor or 2)
