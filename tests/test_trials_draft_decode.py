@@ -19,7 +19,7 @@ from jupyter_ioscope.trials.toggles._pil_draft import DraftDecode
 from jupyter_ioscope.trials.toggles.draft_decode import TOGGLE
 from tests.trial_loaders import Pictures, make_jpegs
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_a_resized_jpeg_decodes_faster_and_stays_close(
 ) -> None:
     before = vars(Image)["open"]
     loader = DataLoader(Pictures(jpegs), batch_size=4, shuffle=True, **workers)
-    found = compare(loader, toggles=["draft_decode"], budget_s=45)
+    found = compare(loader, toggles=["draft_decode"], budget_s=90)
     assert found.verdict == "faster"
     assert found.ratio > 1.5
     assert found.cpu_ratio_low > 1

@@ -19,7 +19,7 @@ from jupyter_ioscope.trials.toggles._tar_copy import Copy, same_archive, unpacke
 from jupyter_ioscope.trials.toggles.archive_unpacked import TOGGLE
 from tests.toggle_trials import compiles, tried
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
 MEMBERS = 60
 
 
@@ -120,7 +120,7 @@ def test_a_copy_of_an_archive_that_changed_is_not_used(tmp_path: Path) -> None:
 
 def test_it_is_found_faster(tmp_path: Path) -> None:
     loader = DataLoader(Members(make(tmp_path / "a.tgz", "w:gz"), "kept"), 6, shuffle=True)
-    found = compare(loader, toggles=["archive_unpacked"], budget_s=12)
+    found = compare(loader, toggles=["archive_unpacked"], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.verdict == "faster"
     assert found.ratio > 2

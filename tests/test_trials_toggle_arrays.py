@@ -16,7 +16,7 @@ from jupyter_ioscope.trials.toggles import npy_memory_map, npz_unpacked
 from jupyter_ioscope.trials.toggles._npz_map import NpzMapped
 from tests.toggle_trials import compiles, tried
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
 ROWS = 3_000
 
 
@@ -131,7 +131,7 @@ def test_where_nothing_is_to_be_had_it_is_refused(
 )
 def test_it_is_found_faster(folder: Path, name: str, way: str, toggle: str) -> None:
     loader = DataLoader(Rows(folder / name, way), batch_size=8, shuffle=True)
-    found = compare(loader, toggles=[toggle], budget_s=12)
+    found = compare(loader, toggles=[toggle], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.verdict == "faster"
     assert found.ratio > 2

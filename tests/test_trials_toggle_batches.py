@@ -21,6 +21,7 @@ from tests.trial_loaders import random_states
 
 pytestmark = [
     pytest.mark.timeout(300),
+    pytest.mark.usefixtures("short_trials"),
     # What is slow about it is the point here.
     pytest.mark.filterwarnings("ignore:Creating a tensor from a list"),
 ]
@@ -74,7 +75,7 @@ def table(rows: int = 4_000) -> TensorDataset:
 def test_a_table_of_tensors_is_fetched_by_one_call_and_faster() -> None:
     loader = DataLoader(table(), batch_size=64, shuffle=True)
     before = random_states()
-    found = compare(loader, toggles=["batched_fetch"], budget_s=10)
+    found = compare(loader, toggles=["batched_fetch"], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.ratio > 2
     assert random_states() == before
@@ -121,7 +122,7 @@ def test_lists_of_arrays_are_joined_faster_with_the_same_bytes() -> None:
 
     before = torch.tensor
     loader = DataLoader(Wide(), batch_size=32, collate_fn=joined_slowly)
-    found = compare(loader, toggles=["fast_collate"], budget_s=10)
+    found = compare(loader, toggles=["fast_collate"], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.ratio > 2
     assert torch.tensor is before
@@ -177,7 +178,7 @@ def test_packed_batches_are_handed_over_faster_and_equal() -> None:
     loader = DataLoader(
         Boxes(), batch_size=40, num_workers=1, collate_fn=listed, multiprocessing_context="fork"
     )
-    found = compare(loader, toggles=["packed_batches"], budget_s=12)
+    found = compare(loader, toggles=["packed_batches"], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.ratio > 1.5
     spec, _ = checked(loader, "packed_batches")

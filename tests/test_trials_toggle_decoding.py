@@ -20,7 +20,7 @@ from jupyter_ioscope.trials.toggles._jpeg_swap import DECODERS, JpegSwap
 from tests.toggle_trials import compiles, tried
 from tests.trial_loaders import Pictures, make_jpegs
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
 LIBRARIES = {"opencv_decode": "cv2", "fast_decode": "simplejpeg"}
 TOGGLES = {"opencv_decode": opencv_decode.TOGGLE, "fast_decode": fast_decode.TOGGLE}
 
@@ -76,7 +76,7 @@ class More(Pictures):
 def test_a_resized_jpeg_decodes_faster_and_stays_close(jpegs: list[str], name: str) -> None:
     pytest.importorskip(LIBRARIES[name])
     before = vars(Image)["open"]
-    found = compare(DataLoader(Pictures(jpegs), 4, shuffle=True), toggles=[name], budget_s=12)
+    found = compare(DataLoader(Pictures(jpegs), 4, shuffle=True), toggles=[name], budget_s=90)
     assert found.verdict == "faster"
     assert found.ratio > 1.5
     assert found.same_data.verdict == "close"
@@ -150,7 +150,7 @@ def test_pictures_that_are_needed_at_full_size_are_refused(
 
 def test_decoding_once_is_found_faster(jpegs: list[str]) -> None:
     loader = DataLoader(Pictures(jpegs), batch_size=4, shuffle=True)
-    found = compare(loader, toggles=["decode_once"], budget_s=12)
+    found = compare(loader, toggles=["decode_once"], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.verdict == "faster"
     assert found.ratio > 3

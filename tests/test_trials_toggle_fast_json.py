@@ -16,7 +16,7 @@ from jupyter_ioscope.trials.toggles._json_swap import FastJson, difference
 from jupyter_ioscope.trials.toggles.fast_json import TOGGLE, _differences
 from tests.toggle_trials import compiles, runs, tried
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
 orjson = pytest.importorskip("orjson")
 
 
@@ -117,7 +117,7 @@ class Numbers(Lines):
 
 def test_it_is_found_faster() -> None:
     line = json.dumps({"values": [number / 7 for number in range(5_000)]})
-    found = compare(DataLoader(Numbers([line]), 8), toggles=["fast_json"], budget_s=10)
+    found = compare(DataLoader(Numbers([line]), 8), toggles=["fast_json"], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.verdict == "faster"
     assert found.ratio > 1.5

@@ -21,7 +21,7 @@ from jupyter_ioscope.trials.toggles.buffered_open import BufferedOpen
 from tests.io_causes import slow_mount as slow
 from tests.toggle_trials import compiles, tried
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
 FILES = 120
 
 
@@ -158,7 +158,7 @@ def test_other_reads_are_left_alone(folder: Path, way: str, reason: str) -> None
 
 @pytest.mark.parametrize(("way", "toggle"), [("pieces", "buffered_open")])
 def test_it_is_found_faster(folder: Path, way: str, toggle: str) -> None:
-    found = compare(DataLoader(Files(folder, way), batch_size=8), toggles=[toggle], budget_s=10)
+    found = compare(DataLoader(Files(folder, way), batch_size=8), toggles=[toggle], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.verdict == "faster"
     assert found.ratio > 1.5
@@ -209,7 +209,7 @@ def test_what_does_not_fit_is_not_copied(folder: Path, monkeypatch: pytest.Monke
 def test_copies_of_a_slow_mount_are_found_faster(folder: Path) -> None:
     with slow.slow_mount(folder, read_s=0.004) as point:
         loader = DataLoader(Files(point, "whole"), batch_size=8)
-        found = compare(loader, toggles=["local_copy"], budget_s=12)
+        found = compare(loader, toggles=["local_copy"], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.verdict == "faster"
     assert found.ratio > 2

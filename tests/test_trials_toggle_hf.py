@@ -20,6 +20,7 @@ from tests.trial_loaders import random_states
 
 pytestmark = [
     pytest.mark.timeout(300),
+    pytest.mark.usefixtures("short_trials"),
     pytest.mark.filterwarnings("ignore:Creating a tensor from a list"),
 ]
 
@@ -55,7 +56,7 @@ def test_long_rows_as_tensors_make_the_same_batches_faster(tmp_path: Path) -> No
     rows = hf_rows.table(tmp_path, rows=500, width=1_500)
     loader = DataLoader(rows, batch_size=25, collate_fn=hf_rows.tokens_only)
     before, form = random_states(), rows.format
-    found = compare(loader, toggles=["hf_format_torch"], budget_s=10)
+    found = compare(loader, toggles=["hf_format_torch"], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.ratio > 2
     assert rows.format == form
@@ -106,7 +107,7 @@ def test_formats_are_refused_where_they_are_on_or_have_no_place(rows: Any) -> No
 
 def test_only_the_columns_that_are_read_stay(photos: Any) -> None:
     loader = DataLoader(photos, batch_size=12, collate_fn=hf_rows.labels_only)
-    found = compare(loader, toggles=["hf_select_columns"], budget_s=8)
+    found = compare(loader, toggles=["hf_select_columns"], budget_s=90)
     assert found.ratio > 3
     assert found.same_data.verdict == "identical"
     spec, _ = checked(loader, "hf_select_columns")
@@ -168,7 +169,7 @@ def test_a_table_in_memory_is_read_from_a_file(rows: Any, tmp_path: Path, monkey
 
 def test_rows_are_read_once_for_all_columns(rows: Any) -> None:
     loader = DataLoader(hf_rows.ColumnByColumn(rows), batch_size=20)
-    found = compare(loader, toggles=["hf_rows_first"], budget_s=8)
+    found = compare(loader, toggles=["hf_rows_first"], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.ratio > 1.4
     spec, _ = checked(loader, "hf_rows_first")
@@ -179,7 +180,7 @@ def test_rows_are_read_once_for_all_columns(rows: Any) -> None:
 
 def test_a_loop_over_batches_of_a_dataset_is_compared(rows: Any) -> None:
     loop = hf_rows.Loop(rows.shuffle(seed=9))
-    found = compare(loop, toggles=["hf_flatten_indices"], budget_s=8)
+    found = compare(loop, toggles=["hf_flatten_indices"], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.ratio > 1.2
     spec, _ = checked(loop, "hf_flatten_indices")

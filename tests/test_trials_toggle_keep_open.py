@@ -19,7 +19,7 @@ from jupyter_ioscope.trials.compare import compare
 from jupyter_ioscope.trials.toggles.keep_open import TOGGLE, KeepOpen
 from tests.toggle_trials import compiles, tried
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
 h5py = pytest.importorskip("h5py")
 NUMBER = 60
 
@@ -197,7 +197,7 @@ def test_a_file_that_is_opened_once_is_left_alone(paths: dict[str, str]) -> None
 
 def test_it_is_found_faster(paths: dict[str, str]) -> None:
     loader = DataLoader(Opening(paths["zip"], "zipped"), batch_size=6)
-    found = compare(loader, toggles=["keep_open"], budget_s=10)
+    found = compare(loader, toggles=["keep_open"], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.verdict == "faster"
     assert found.ratio > 2

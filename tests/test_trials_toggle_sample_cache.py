@@ -22,7 +22,7 @@ from jupyter_ioscope.trials.toggles.sample_cache import TOGGLE
 from tests.toggle_trials import compiles, runs, tried
 from tests.trial_loaders import Augmented, Counting, Sleeping, random_states
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
 
 
 class Squares(Sleeping):
@@ -120,7 +120,7 @@ def test_the_limit_follows_the_free_memory(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_it_is_found_faster() -> None:
     loader = DataLoader(Squares(60, wait_s=0.004), batch_size=6, shuffle=True)
-    found = compare(loader, toggles=["sample_cache"], budget_s=12)
+    found = compare(loader, toggles=["sample_cache"], budget_s=90)
     assert found.same_data.verdict == "identical"
     assert found.verdict == "faster"
     assert found.ratio > 3
