@@ -39,6 +39,8 @@ class Indices:
         self._spec = spec
         self._reseed = reseed  # seeds once more as soon as the order has been drawn
         self.ids: list[list[Any]] = []
+        # Whether a row for each of several indices is asked for at once.
+        self.lists = False
 
     @contextlib.contextmanager
     def noted(self) -> Iterator[None]:
@@ -52,6 +54,7 @@ class Indices:
             if self._reseed is not None:
                 seed_all(self._reseed)
                 self._reseed = None
+            self.lists = type(index) is list
             self.ids.append(list(index) if isinstance(index, (list, tuple)) else [index])
             return index
 
@@ -63,9 +66,22 @@ class Indices:
 
     def samples(self, number: int, batch: Any) -> int:
         """Samples in the batch delivered as `number` (from 0) of the current epoch."""
+        if self._spec.rows_in_batch:
+            return rows_of(batch)
         if self._spec.iterable:
             return samples_in(batch, self._spec.batch_size)
         return len(self.ids[number]) if number < len(self.ids) else self._spec.batch_size or 1
+
+
+def rows_of(batch: Any) -> int:
+    """Rows of a batch of columns: a table, a dict of columns, or one column."""
+    if hasattr(batch, "num_rows"):
+        return int(batch.num_rows)
+    column = next(iter(batch.values()), ()) if isinstance(batch, dict) else batch
+    try:
+        return len(column)
+    except TypeError:
+        return 1
 
 
 def samples_in(batch: Any, batch_size: int | None) -> int:

@@ -47,7 +47,8 @@ def deliver(
     seed_all(seed)
     indices, beats = Indices(spec, reseed), Beats(emit)
     collated = spec.batch_size is not None or spec.batch_sampler is not None
-    with indices.noted(), _Writer(path, collated) as made:
+    collated = collated or spec.rows_in_batch is not None
+    with indices.noted(), _Writer(path) as made:
         iterator = iter(build(spec))
         beats(0, 0, worker_ids(iterator))
         ended, delivered, late_s = True, 0, 0.0
@@ -57,7 +58,7 @@ def deliver(
             if isinstance(batch, RowNumbers):
                 rows += batch
             else:
-                made.add(batch, count)
+                made.add(batch, count, collated or indices.lists)
             delivered += count
             beats(number + 1, delivered)
             # From the first batch on: a slow start must not leave just one batch to compare.
@@ -98,9 +99,8 @@ def _length(spec: LoaderSpec) -> float:
 class _Writer:
     """Keeps digests in memory and numbers on disk: `path` + .bin with an index in .json."""
 
-    def __init__(self, path: str, collated: bool) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
-        self.collated = collated
         self.exact: list[str] = []
         self.forms: list[str] = []
         self.digests: list[str] = []
@@ -110,8 +110,8 @@ class _Writer:
         self._index: list[list[tuple[str, str, list[int], int]]] = []
         self._file = open(f"{path}.bin", "wb")  # noqa: SIM115 - open as long as batches come
 
-    def add(self, batch: Any, count: int) -> None:
-        parts = split(batch, count) if self.collated else [batch]
+    def add(self, batch: Any, count: int, collated: bool) -> None:
+        parts = split(batch, count) if collated else [batch]
         if parts is None:
             self.is_split = False
             parts = [batch]

@@ -28,7 +28,32 @@ def direct_spec(value: Any, batch_size: int | None = None) -> LoaderSpec | None:
         collate_fn=as_it_is,
         iterable=True,
         direct=True,
+        rows_in_batch=batch_size or rows_in_batch(value),
     )
+
+
+def rows_in_batch(dataset: Any) -> int | None:
+    """The n of a Hugging Face stream made by `.batch(n)`, whose items are batches; else None. Maps
+    that come after it get a batch for a row."""
+    kind = getattr(loaded("datasets"), "IterableDataset", None)
+    if kind is None or not isinstance(dataset, kind):
+        return None
+    step: Any = getattr(dataset, "_ex_iterable", None)
+    for _ in range(_CHAIN):
+        function = getattr(step, "function", None)
+        if function is not None and getattr(step, "batched", False):
+            own = getattr(function, "func", function)
+            size = getattr(step, "batch_size", None)
+            named = getattr(own, "__name__", "") in _BATCHING
+            library = str(getattr(own, "__module__", "")).startswith("datasets.")
+            return size if named and library and isinstance(size, int) else None
+        step = getattr(step, "ex_iterable", None)
+    return None
+
+
+# Functions of the library behind `.batch`, by version.
+_BATCHING = ("batch_fn", "_batch_fn", "_batch_arrow_table")
+_CHAIN = 16  # steps of a stream
 
 
 def as_it_is(value: Any) -> Any:
@@ -40,12 +65,12 @@ def _fits(value: Any) -> bool:
     datasets = loaded("datasets")
     if datasets is None or isinstance(value, (type, list, tuple, dict, str, bytes)):
         return False
-    if isinstance(value, datasets.Dataset):
+    if isinstance(value, (datasets.Dataset, datasets.IterableDataset)):
         return True
     if not hasattr(value, "__iter__") or hasattr(value, "__next__"):
         return False  # an iterator is used up by one pass
     own = getattr(value, "__dict__", None)
-    kinds = (datasets.Dataset,)
+    kinds = (datasets.Dataset, datasets.IterableDataset)
     return isinstance(own, dict) and any(isinstance(inner, kinds) for inner in own.values())
 
 

@@ -125,6 +125,10 @@ def split(batch: Any, count: int) -> list[Any] | None:
     A tensor or array splits along its first dimension; a list of `count` plain values or images is
     one value a sample; other lists, tuples and dicts hold fields that must each split.
     """
+    arrow = loaded("pyarrow")
+    if arrow is not None and isinstance(batch, (arrow.Table, arrow.RecordBatch)):
+        whole = batch.num_rows == count
+        return [batch.slice(i, 1) for i in range(count)] if whole else None
     if hasattr(batch, "shape") and hasattr(batch, "__getitem__"):
         whole = len(batch.shape) >= 1 and batch.shape[0] == count
         return [batch[i] for i in range(count)] if whole else None

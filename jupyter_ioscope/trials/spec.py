@@ -31,7 +31,8 @@ class LoaderSpec:
     that come first, and (argument, expression) pairs. `direct`: the loop iterates a dataset itself,
     not a DataLoader. `prepared`: what stands around the DataLoader. `rows` delivers the numbers of
     A's rows in the order in which this spec delivers the rows, where the order is another one.
-    `folder` is given to `Toggle.learn` only:
+    `rows_in_batch`: the dataset makes batches of so many rows itself (`stream.batch(n)`,
+    `dataset.iter(n)`); None where an item is a sample. `folder` is given to `Toggle.learn` only:
     files left there live as long as the comparison.
     """
 
@@ -61,6 +62,7 @@ class LoaderSpec:
     rows: LoaderSpec | None = None
     folder: str = ""
     prepared: wrapped.Prepared | None = None
+    rows_in_batch: int | None = None
 
     @property
     def prefetch(self) -> int:
@@ -97,9 +99,9 @@ def spec_of(loader: Any, argument: str = "loader") -> LoaderSpec:
     inner = wrapped.unwrapped(loader)
     if inner is not None:
         return _inside(spec_of(inner.loader, argument), inner.prepared)
-    if not is_loader(loader):
-        from jupyter_ioscope.trials.hf_spec import direct_spec
+    from jupyter_ioscope.trials.hf_spec import direct_spec, rows_in_batch
 
+    if not is_loader(loader):
         direct = direct_spec(loader)
         if direct is not None:
             return direct
@@ -128,6 +130,7 @@ def spec_of(loader: Any, argument: str = "loader") -> LoaderSpec:
         in_order=bool(getattr(loader, "in_order", True)),
         iterable=isinstance(loader.dataset, loaded_data().IterableDataset),
         state=_state(loader) if type(loader) is not _plain_class() else None,
+        rows_in_batch=rows_in_batch(loader.dataset) if loader.batch_size is None else None,
     )
     if own_init:
         name = type(loader).__name__
