@@ -25,6 +25,7 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _ELSEWHERE = ("/dev/", "/proc/", "/sys/")
 _LARGEST_BYTES = 1 << 30  # of a file that is copied before the cell may change it
 _SHOWN = 5
+_FOLDER, _LINK, _OTHER = "a folder", "a link to ", "something else"  # instead of a copy's name
 # Event -> positions of each path that it changes and of the descriptor of its folder. See "Audit
 # events table" of Python's manual.
 _CHANGES = {
@@ -97,15 +98,17 @@ class NoteEffects:
             self._busy = False
 
     def _kept(self, path: str) -> str:
-        """Name of a copy in the folder; "" where there was nothing, "folder" for a folder."""
+        """Name of a copy in the folder; "" where there was nothing; or what else it was."""
         try:
             found = os.lstat(path)
         except OSError:
             return ""
         if stat.S_ISDIR(found.st_mode):
-            return "folder"
+            return _FOLDER
+        if stat.S_ISLNK(found.st_mode):
+            return _LINK + os.readlink(path)
         if not stat.S_ISREG(found.st_mode):
-            return "other"
+            return _OTHER
         if found.st_size > _LARGEST_BYTES:
             raise PermissionError(
                 f"this run of the cell would change {path}, which is too large "
@@ -144,16 +147,20 @@ class Effects:
 
     def read(self, folder: str) -> None:
         """Take in what one run noted, and put its files back as they were."""
-        # From the newest on: a file in a new folder goes before the folder.
-        for kind, text, copy in reversed(list(_journal(folder))):
+        before: dict[str, str] = {}
+        for kind, text, copy in _journal(folder):
             if kind == "file":
-                done = _put_back(text, os.path.join(folder, copy) if copy else "", copy)
-                if done:
-                    self.files[text] = done
-            else:
-                known = self.network if kind == "network" else self.programs
-                if text not in known:
-                    known.append(text)
+                before.setdefault(text, copy)  # a worker may note it again, changed by then
+                continue
+            known = self.network if kind == "network" else self.programs
+            if text not in known:
+                known.append(text)
+        # First what is new, from the deepest on; then folders, and what lies in them.
+        new = sorted((path for path in before if not before[path]), reverse=True)
+        old = sorted((before[path] != _FOLDER, path) for path in before if before[path])
+        for path in (*new, *(path for _, path in old)):
+            if done := _put_back(path, before[path], folder):
+                self.files[path] = done
 
     def sentences(self) -> list[str]:
         """What to know about them, for the result; empty when there is nothing to say."""
@@ -194,26 +201,43 @@ def _journal(folder: str) -> Iterator[list[str]]:
                 yield json.loads(line)
 
 
-def _put_back(path: str, copy: str, kind: str) -> str:
+def _put_back(path: str, was: str, folder: str) -> str:
     """What became of a file: "put back", "removed", "changed" or "" for nothing."""
     try:
-        if not kind:
-            if os.path.isdir(path) and not os.path.islink(path):
-                os.rmdir(path)
-            else:
-                os.unlink(path)
+        if not was:
+            _remove(path)
             return "removed"
-        if kind == "folder":
+        if was == _FOLDER:
             os.makedirs(path, exist_ok=True)
             return ""
-        if kind == "other":
+        if was == _OTHER:
             return "changed"
-        shutil.copy2(copy, path)
+        if was.startswith(_LINK):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            os.symlink(was.removeprefix(_LINK), path)
+        else:
+            copy = os.path.join(folder, was)
+            if os.path.exists(path) and _stamp(path) == _stamp(copy):
+                return ""  # opened for writing, and not written to
+            shutil.copy2(copy, path)
         return "put back"
     except FileNotFoundError:
         return ""  # it was opened, or meant to be, and is not there
     except OSError:
         return "changed"
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        os.rmdir(path)
+    else:
+        os.unlink(path)
 
 
 def _some(names: list[str]) -> str:

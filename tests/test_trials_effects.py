@@ -1,0 +1,118 @@
+"""What a run of a cell does outside is named, and its files are put back as they were."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from jupyter_ioscope.trials import effects
+from jupyter_ioscope.trials.child import Job
+from jupyter_ioscope.trials.effects import Effects, NoteEffects
+from jupyter_ioscope.trials.isolation import Isolation
+from jupyter_ioscope.trials.outcome import Watch
+
+pytestmark = [
+    pytest.mark.timeout(60),
+    pytest.mark.skipif(sys.platform != "linux", reason="forked children need Linux"),
+]
+
+
+def act(emit: Any, stop: Any, folder: str, notes: str, place: str, port: int) -> dict[str, Any]:
+    """A job that does everything a cell may do outside of its process."""
+    NoteEffects(notes, (folder,)).install()
+    here = Path(place)
+    with open(here / "log.txt", "a") as log:
+        log.write("more")
+    (here / "kept.txt").read_text()
+    (here / "new.txt").write_text("new")
+    (here / "deep" / "er").mkdir(parents=True)
+    (here / "deep" / "er" / "file").write_text("x")
+    torch.save({"a": 1}, here / "model.pt")
+    os.rename(here / "old_name", here / "new_name")
+    shutil.rmtree(here / "tree")
+    (here / "link").unlink()
+    subprocess.run(["true"], check=True)
+    with socket.create_connection(("127.0.0.1", port)):
+        pass
+    return {"seen": sorted(os.listdir(here))}
+
+
+def state(folder: Path) -> dict[str, Any]:
+    return {
+        str(path.relative_to(folder)): (
+            os.readlink(path)
+            if path.is_symlink()
+            else path.read_bytes()
+            if path.is_file()
+            else "folder"
+        )
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def acted(job: Job) -> dict[str, Any]:
+    with Isolation() as isolation:
+        return isolation.run(job, Watch(silence_s=30))[0]
+
+
+def test_files_are_put_back_and_the_rest_is_named(tmp_path: Path) -> None:
+    place, notes = tmp_path / "place", tmp_path / "notes"
+    place.mkdir()
+    notes.mkdir()
+    for name in ("log.txt", "kept.txt", "model.pt", "old_name"):
+        (place / name).write_text(f"this is {name}")
+    (place / "tree" / "branch").mkdir(parents=True)
+    (place / "tree" / "branch" / "leaf").write_text("green")
+    (place / "link").symlink_to("kept.txt")
+    before, changed = state(place), os.stat(place / "log.txt").st_mtime_ns
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        result = acted(Job("A", act, (str(notes), str(place), port), needs_child=True))
+    assert {"new.txt", "new_name", "deep"} <= set(result["seen"])
+    assert not {"old_name", "tree", "link"} & set(result["seen"])
+    found = Effects()
+    found.read(str(notes))
+    assert state(place) == before
+    assert os.stat(place / "log.txt").st_mtime_ns == changed
+    said = " ".join(found.sentences())
+    assert "not put back" not in said
+    assert f"127.0.0.1:{port}" in said
+    assert "starts true" in said
+    assert found.files[str(place / "new.txt")] == "removed"
+    assert found.files[str(place / "model.pt")] == "put back"
+    assert str(place / "kept.txt") not in found.files
+
+
+def write(emit: Any, stop: Any, folder: str, notes: str, path: str) -> dict[str, Any]:
+    NoteEffects(notes, (folder,)).install()
+    try:
+        Path(path).write_text("shorter")
+    except PermissionError as error:
+        return {"refused": str(error)}
+    return {}
+
+
+def test_a_file_too_large_to_be_kept_is_not_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(effects, "_LARGEST_BYTES", 10)
+    (tmp_path / "notes").mkdir()
+    large = tmp_path / "large"
+    large.write_text("more than ten bytes")
+    result = acted(Job("A", write, (str(tmp_path / "notes"), str(large)), needs_child=True))
+    assert "too large" in result["refused"]
+    assert large.read_text() == "more than ten bytes"
+
+
+def test_a_run_that_does_nothing_outside_has_nothing_to_say(tmp_path: Path) -> None:
+    found = Effects()
+    found.read(str(tmp_path))
+    assert found.sentences() == []
