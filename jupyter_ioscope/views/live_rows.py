@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from jupyter_ioscope.capture.live_gauges import LiveReading
-from jupyter_ioscope.units import bytes_text, percent, rate, significant
+from jupyter_ioscope.units import bytes_text, percent, rate
 
 Row = dict[str, Any]  # `IRow` of labextension/src/live.ts
 
@@ -41,7 +41,7 @@ def live_rows(reading: LiveReading, progress: tuple[int, float, float] | None) -
     """
     return [
         *_loop(progress),
-        _row(reading, _CPU, lambda cores: f"{significant(cores, 2)} of {reading.cores} cores"),
+        _row(reading, _CPU, lambda cores: f"{cores:.1f} of {reading.cores} cores"),
         _row(reading, _IO_WAIT, lambda share: percent(min(1.0, share)), most=1.0),
         _row(reading, _DISK, lambda per_s: f"{bytes_text(per_s)}/s read"),
         *_gpus(reading),

@@ -29,6 +29,7 @@ class MemoryReader(FileReader):
         self._target = target
         # A target that keeps books of each process gets the text that is read anyway.
         self._also: Callable[[int, bytes], None] = getattr(target, "saw_memory", _nobody)
+        self._pss_share: float = getattr(target, "pss_share", _PSS_SHARE)
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
         self._meminfo = self.keep(f"{target.proc}/meminfo", 4096)
         self._next_pss_s = 0.0
@@ -52,7 +53,7 @@ class MemoryReader(FileReader):
             with contextlib.suppress(OSError, ValueError):
                 total += self._pss_bytes(pid)
         end_s = time.monotonic()
-        self._next_pss_s = end_s + max(0.9, (end_s - start_s) / _PSS_SHARE)
+        self._next_pss_s = end_s + max(0.9, (end_s - start_s) / self._pss_share)
         return total
 
     def _pss_bytes(self, pid: int) -> float:
