@@ -58,10 +58,10 @@ def test_a_long_run_is_recorded_with_its_time(crowd: list[Any]) -> None:
     assert all(row.end_ns - row.start_ns >= 1_000_000 for row in value.gc_pauses)
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_runs_in_workers_are_recorded_once_each(method: str) -> None:
+@pytest.mark.parametrize(("method", "workers"), [("fork", 2), ("spawn", 1)])
+def test_runs_in_workers_are_recorded_once_each(method: str, workers: int) -> None:
     with profile(stacks=False) as p:
-        list(DataLoader(Collects(), 1, num_workers=2, multiprocessing_context=method))
+        list(DataLoader(Collects(), 1, num_workers=workers, multiprocessing_context=method))
     assert p.profile is not None
     full = [row for row in p.profile.gc_pauses if row.worker >= 0 and row.generation == 2]
     spans = {
@@ -73,12 +73,15 @@ def test_runs_in_workers_are_recorded_once_each(method: str) -> None:
         for fetch in p.profile.fetches
     }
     assert len(spans) == 6
-    assert {row.worker for row in full} == {0, 1}
+    assert {row.worker for row in full} == set(range(workers))
     # The interpreter may add full runs of its own to the one that each item asks for.
     assert all(rows for rows in spans.values())
     assert len({(row.pid, row.start_ns) for row in full}) == len(full)
 
 
+# torch raises in its handler of a child's death, wherever the process is: also where exceptions
+# are ignored.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_killed_worker_keeps_its_pauses() -> None:
     with (
         profile(stacks=False) as p,

@@ -170,6 +170,9 @@ def test_threads_that_help_in_a_fetch_belong_to_it(folder: Path) -> None:
         assert {use.phase for use in uses} == {"fetch"}
 
 
+# torch raises in its handler of a child's death, wherever the process is: also where exceptions
+# are ignored.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_killed_worker_loses_no_count(folder: Path) -> None:
     def run() -> None:
         with pytest.raises(RuntimeError, match=r"killed by signal|exited unexpectedly"):

@@ -77,11 +77,11 @@ def of_workers(value: Profile) -> list[ProcessUse]:
     return [use for use in value.processes if use.worker >= 0]
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_a_worker_reads_what_its_items_read(path: Path, method: str) -> None:
-    value = run(Reads(path), method)
+@pytest.mark.parametrize(("method", "workers"), [("fork", 2), ("spawn", 1)])
+def test_a_worker_reads_what_its_items_read(path: Path, method: str, workers: int) -> None:
+    value = run(Reads(path), method, workers)
     rows = of_workers(value)
-    assert [use.worker for use in rows] == [0, 1]
+    assert [use.worker for use in rows] == list(range(workers))
     for use in rows:
         made = [fetch for fetch in value.fetches if fetch.pid == use.pid]
         assert use.read_bytes == pytest.approx(len(made) * MB, rel=0.05)

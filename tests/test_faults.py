@@ -106,12 +106,16 @@ def test_a_block_without_a_loader_says_so() -> None:
     assert p.batches == ()
 
 
+# torch raises in its handler of a child's death, wherever the process is: also where exceptions
+# are ignored.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_killed_mid_way_leaves_a_partial_report() -> None:
     recording = api.profile()
-    with pytest.raises(RuntimeError, match="exited unexpectedly"), recording:
-        for _ in forked(Killed(sleep_s=0.02)):
+    with pytest.raises(RuntimeError, match="exited unexpectedly|killed by signal"), recording:
+        for _ in forked(Killed(sleep_s=0.02), batch_size=1):
             pass
-    assert 1 <= len(recording.batches) < 6
+    # 13 is asked for when 9 were received: two workers hold two batches each
+    assert 9 <= len(recording.batches) < 14
     assert str(recording)
 
 
@@ -119,11 +123,11 @@ def test_a_worker_killed_mid_way_leaves_a_partial_report() -> None:
 def test_an_interrupt_ends_a_hanging_loop_and_keeps_what_was_recorded(kind: str) -> None:
     loader = forked(Hangs()) if kind == "hanging worker" else DataLoader(Hangs(), batch_size=4)
     recording = api.profile()
-    timer = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt), recording:
-        for _ in loader:
-            pass
+        for number, _ in enumerate(loader, start=1):
+            if number == 3:  # the fourth never comes
+                timer.start()
     timer.join()
     del loader
     assert recording.profile.ended_by == "KeyboardInterrupt"

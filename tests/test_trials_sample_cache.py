@@ -238,6 +238,7 @@ def test_workers_of_every_start_method_share_one_cache(method: str) -> None:
     cached = CachedDataset(dataset, limit_bytes=1 << 20)
     loader: Any = DataLoader(
         cached, batch_size=4, num_workers=2, multiprocessing_context=method,  # type: ignore[arg-type]
+        persistent_workers=method != "fork",  # they start in seconds: once is enough
     )  # fmt: skip
     plain = values(DataLoader(dataset, batch_size=4))
     assert values(loader) == plain
