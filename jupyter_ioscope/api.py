@@ -185,7 +185,7 @@ def load(path: str | os.PathLike[str]) -> Recording:
     Raises:
         ProfileFileError: there is no such file, or it is foreign, damaged or of another format.
     """
-    return Recording.of(files.load(path))
+    return Recording.of(*files.load_all(path))
 
 
 def check_storage(

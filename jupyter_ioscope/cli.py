@@ -53,7 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     report = known.add_parser("report", help="show a saved profile")
     report.add_argument("file", help="a file that record or p.save() wrote")
     report.add_argument("--json", action="store_true", help="print the diagnosis as JSON")
-    report.add_argument("--html", metavar="PATH", help="write the report as a script-free page")
+    report.add_argument(
+        "--html", metavar="PATH", help="write the report as one page that needs no network"
+    )
     report.set_defaults(run=_report)
     target = "LOADER is FILE.py:NAME, a DataLoader or a function without arguments that makes one"
     compare = known.add_parser("compare", help="A/B two loaders, or toggles", epilog=target)
@@ -138,11 +140,13 @@ def _report(options: argparse.Namespace) -> int:
     recording = load(options.file)
     _print(recording, options.json)
     if options.html:
-        from jupyter_ioscope.views.html import page
+        from jupyter_ioscope.views.page import page
 
+        tried = tuple(recording.comparisons)
+        html = page(recording.profile, recording.diagnosis, recording.offers, tried)
         try:
             with open(options.html, "w", encoding="utf-8") as file:
-                file.write(page(recording.profile, recording.diagnosis))
+                file.write(html)
         except OSError as error:
             raise InputError(f"cannot write {options.html!r}: {error.strerror}") from error
         print(f"page: {options.html}", file=sys.stderr)

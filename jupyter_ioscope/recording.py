@@ -52,13 +52,22 @@ class Recording:
         self.comparisons: list[Comparison] = []
         self.tunings: list[Tuning] = []
         self.results: list[Comparison | Tuning] = []  # both, in the order in which they ended
+        self._saved_offers: tuple[Offer, ...] = ()
         self.variable = ""  # under which name the user finds this, if under any
 
     @classmethod
-    def of(cls, profile: Profile) -> Recording:
-        """A finished recording around a profile."""
+    def of(
+        cls,
+        profile: Profile,
+        offers: tuple[Offer, ...] = (),
+        comparisons: tuple[Comparison, ...] = (),
+    ) -> Recording:
+        """A finished recording around a profile, with what was offered and tried when saved."""
         made = cls()
         made._profile = profile
+        made._saved_offers = offers
+        made.comparisons = list(comparisons)
+        made.results = [*comparisons]
         return made
 
     def start(self) -> None:
@@ -163,9 +172,10 @@ class Recording:
 
     @cached_property
     def offers(self) -> tuple[Offer, ...]:
-        """The toggles for the main loader; empty when there is no loader to try them on."""
+        """The toggles for the main loader; those that were saved, if any, when there is no loader
+        to try them on."""
         if self.main_loader is None:
-            return ()
+            return self._saved_offers
         from jupyter_ioscope.trials.offers import offers
 
         findings = self.diagnosis.findings
@@ -290,10 +300,9 @@ class Recording:
         """Write the profile to a file that `ioscope.load` and the file viewer read."""
         from jupyter_ioscope.views.payload import report_payload
 
-        report = report_payload(
-            self.profile, self.diagnosis, comparisons=tuple(self.comparisons), variable=""
-        )
-        files.save(self.profile, path, dict(report))
+        tried = tuple(self.comparisons)
+        report = report_payload(self.profile, self.diagnosis, self.offers, tried, variable="")
+        files.save(self.profile, path, dict(report), self.offers, tried)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         if self._profile is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from jupyter_ioscope.errors import InputError, ProfileFileError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.check import check_profile
+from jupyter_ioscope.model.prediction import Prediction
 from tests import builders
 
 
@@ -30,6 +33,24 @@ def test_a_compressed_profile_comes_back_equal(tmp_path: Path) -> None:
     files.save(builders.profile(), path)
     assert files.load(path) == builders.profile()
     assert path.stat().st_size < len(json.dumps({})) + 200_000
+
+
+def test_offers_and_comparisons_come_back_equal_even_where_nothing_bounds_a_ratio(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "run.ioscope.json"
+    predicted = Prediction(1.2, 1.0, math.inf, "a guess")
+    offers = (*builders.offers(), builders.offers()[0]._replace(predicted=predicted))
+    unbounded = dataclasses.replace(builders.comparison(), ratio_high=math.inf, ratio_low=-math.inf)
+    files.save(builders.profile(), path, None, offers, (builders.comparison(), unbounded))
+    saved = files.load_all(path)
+    assert saved.offers == offers
+    assert saved.comparisons == (builders.comparison(), unbounded)
+    assert saved.profile == builders.profile()
+
+
+def test_a_profile_without_offers_and_comparisons_has_none(saved: Path) -> None:
+    assert files.load_all(saved)[1:] == ((), ())
 
 
 def test_built_profiles_pass_their_own_check() -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.diagnosis import Ceiling, Finding
 from jupyter_ioscope.model.profile import Gap
-from jupyter_ioscope.views.html import comparison_html, page, report_html
+from jupyter_ioscope.views.html import comparison_html, report_html
+from jupyter_ioscope.views.page import page
 from tests import builders
 from tests.view_values import HOSTILE, UNICODE, diagnosis, empty_diagnosis, profile
 
@@ -104,9 +110,8 @@ def test_names_are_shown_as_they_are_and_do_nothing(text: str) -> None:
 
 
 def test_nothing_is_loaded_from_anywhere() -> None:
-    assert not re.search(
-        r"https?:|src=|href=|@import|url\(", usual() + page(profile(), diagnosis())
-    )
+    without_script = page(profile(), diagnosis(), script=Path("absent.js"))
+    assert not re.search(r"https?:|src=|href=|@import|url\(", usual() + without_script)
 
 
 def test_every_number_stands_in_text_so_that_it_survives_without_style() -> None:
@@ -157,3 +162,46 @@ def test_a_comparison_alone_shows_both_arms_and_the_code() -> None:
     reader = read(comparison_html(builders.comparison(2.41)))
     assert "as it is" in reader.text
     assert "image.draft('RGB', (224, 224))" in reader.text
+
+
+SCRIPT = 'document.title = "</script><b>"; // drawn'
+
+
+def scripted(tmp_path: Path, **changes: Any) -> str:
+    """A page whose script is `SCRIPT`."""
+    script = tmp_path / "page.js"
+    script.write_text(SCRIPT)
+    value = builders.without(profile(), label=HOSTILE)
+    return page(value, diagnosis(**changes), builders.offers(), script=script)
+
+
+def test_a_page_carries_its_report_and_its_script_and_may_load_nothing(tmp_path: Path) -> None:
+    html = scripted(tmp_path, headline=HOSTILE)
+    data = re.search(r'id="ioscope-report-data">(.*?)</script>', html, re.DOTALL)
+    assert data is not None
+    report = json.loads(data.group(1))
+    assert report["flames"]
+    assert report["timeline"]["tracks"]
+    assert [toggle["name"] for toggle in report["toggles"]]
+    code = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    assert code == [SCRIPT.replace("</script", "<\\/script")]
+    digest = base64.b64encode(hashlib.sha256(code[0].encode()).digest()).decode()
+    assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:" in html
+    assert f"script-src 'sha256-{digest}'" in html
+    assert "<script>alert" not in html
+
+
+def test_a_page_without_javascript_still_has_verdict_bars_findings_and_toggles(
+    tmp_path: Path,
+) -> None:
+    html = scripted(tmp_path)
+    static = html[html.index('id="ioscope-report-static"') : html.index("<script")]
+    value = diagnosis()
+    for text in (value.headline, value.findings[0].title, "Where the time went", "To try"):
+        assert text in static
+
+
+def test_a_page_of_a_checkout_that_was_not_built_runs_no_script() -> None:
+    html = page(profile(), diagnosis(), script=Path("absent.js"))
+    assert "<script" not in html
+    assert "script-src 'none'" in html

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from jupyter_ioscope.diagnosis.inside import (
     NO_PHASE,
@@ -52,12 +53,33 @@ class _Process:
 
 def worker_waits(profile: Profile) -> tuple[ThreadWaits, ...]:
     """One row a worker. A worker that was started again each epoch is one row: its lives add up."""
+    return tuple(_row(profile, processes) for processes in _rows(profile))
+
+
+class Life(NamedTuple):
+    """One life of a worker, from entering its loop to leaving it, with what is known of it."""
+
+    begin_ns: int
+    end_ns: int
+    fetches: tuple[Fetch, ...]
+    reading: ThreadReadings | None
+
+
+def worker_lives(profile: Profile) -> list[list[Life]]:
+    """The lives behind each row of `worker_waits`, in the same order."""
+    return [
+        [Life(*one.life(profile), tuple(one.fetches), one.reading) for one in processes]
+        for processes in _rows(profile)
+    ]
+
+
+def _rows(profile: Profile) -> list[list[_Process]]:
     groups: dict[tuple[int, int], list[_Process]] = {}
     numbers = numbers_of_loaders(profile)
     for process in _processes(profile):
         loader = numbers.get(process.loader, process.loader)
         groups.setdefault((loader, process.worker), []).append(process)
-    return tuple(_row(profile, groups[key]) for key in sorted(groups))
+    return [groups[key] for key in sorted(groups)]
 
 
 def _processes(profile: Profile) -> list[_Process]:

@@ -16,22 +16,37 @@ import types
 import typing
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jupyter_ioscope.errors import InputError, ProfileFileError
 from jupyter_ioscope.model.check import check_profile
+from jupyter_ioscope.model.comparison import Comparison, Offer
 from jupyter_ioscope.model.profile import Profile
 
 FORMAT = 1
 KIND = "ioscope profile"
+_INFINITE = {"Infinity": float("inf"), "-Infinity": float("-inf")}  # JSON has no such numbers
+
+
+class Saved(NamedTuple):
+    """What a file holds: the profile, what was offered for its loader, and what was tried."""
+
+    profile: Profile
+    offers: tuple[Offer, ...]
+    comparisons: tuple[Comparison, ...]
 
 
 def save(
-    profile: Profile, path: str | os.PathLike[str], report: dict[str, Any] | None = None
+    profile: Profile,
+    path: str | os.PathLike[str],
+    report: dict[str, Any] | None = None,
+    offers: tuple[Offer, ...] = (),
+    comparisons: tuple[Comparison, ...] = (),
 ) -> None:
     """Write a profile; gzip when the name ends in `.gz`. The file appears whole or not at all.
 
-    `report` is the picture of it that a viewer without Python can draw.
+    `report` is the picture of it that a viewer without Python can draw, `offers` and `comparisons`
+    are what was offered for its loader and what was tried.
 
     Raises:
         InputError: the folder does not exist.
@@ -41,6 +56,9 @@ def save(
     if not target.parent.is_dir():
         raise InputError(f"cannot save to {str(path)!r}: the folder {target.parent} does not exist")
     document = {"kind": KIND, "format": FORMAT, "profile": _encode(profile)}
+    for name, values in (("offers", offers), ("comparisons", comparisons)):
+        if values:
+            document[name] = _encode(values)
     if report is not None:
         document["report"] = report
     raw = json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
@@ -80,6 +98,11 @@ def load(path: str | os.PathLike[str]) -> Profile:
         ProfileFileError: the file cannot be read, is no profile, is damaged, or has a format
             this version does not know.
     """
+    return load_all(path).profile
+
+
+def load_all(path: str | os.PathLike[str]) -> Saved:
+    """Read back everything that `save` wrote except the picture; raises as `load` does."""
     try:
         raw = Path(path).read_bytes()
         if raw[:2] == b"\x1f\x8b":
@@ -103,12 +126,16 @@ def load(path: str | os.PathLike[str]) -> Profile:
         )
     try:
         profile = _decode(Profile, document.get("profile"), "profile")
+        offers = _decode(tuple[Offer, ...], document.get("offers", []), "offers")
+        comparisons = _decode(
+            tuple[Comparison, ...], document.get("comparisons", []), "comparisons"
+        )
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise ProfileFileError(f"{str(path)!r} is damaged: {error}") from error
     problems = check_profile(profile)
     if problems:
         raise ProfileFileError(f"{str(path)!r} is damaged: {problems[0]}")
-    return typing.cast(Profile, profile)
+    return Saved(profile, offers, comparisons)
 
 
 def encoded(value: Any) -> Any:
@@ -136,8 +163,8 @@ def _encode(value: Any) -> Any:
         return [_encode(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _encode(item) for key, item in value.items()}
-    if isinstance(value, float) and value != value:
-        return None
+    if isinstance(value, float) and value - value != 0:
+        return None if value != value else next(k for k, v in _INFINITE.items() if v == value)
     return value
 
 
@@ -213,6 +240,8 @@ def _decode_record(kind: Any, value: Any, where: str) -> Any:
 
 def _decode_plain(kind: Any, value: Any, where: str) -> Any:
     if kind is float:
+        if isinstance(value, str) and value in _INFINITE:
+            return _INFINITE[value]
         _expect(isinstance(value, (int, float)) or value is None, where, "a number")
         return float("nan") if value is None else float(value)
     _expect(type(value) is kind, where, kind.__name__)

@@ -24,12 +24,17 @@ def wait_bars(waits: Waits, workers_drawn: int = WORKERS_DRAWN) -> list[IBar]:
     """One bar for the consumer and one a worker; beyond `workers_drawn` the rest in one bar."""
     bars = [_bar("consumer", waits.consumer)] if waits.consumer else []
     workers = waits.workers
-    drawn = len(workers) if len(workers) <= workers_drawn + 1 else workers_drawn
+    drawn = drawn_workers(workers, workers_drawn)
     bars.extend(_bar(worker_name(worker), worker) for worker in workers[:drawn])
     if rest := workers[drawn:]:
         bars.append(_bar(f"{len(rest)} more", merged(rest)))
     bars.extend(_bar(name, thread) for name, thread in handing_on(waits))
     return bars
+
+
+def drawn_workers(workers: Sequence[ThreadWaits], limit: int = WORKERS_DRAWN) -> int:
+    """How many workers have a bar of their own: one alone is never called the rest."""
+    return len(workers) if len(workers) <= limit + 1 else limit
 
 
 def handing_on(waits: Waits) -> list[tuple[str, ThreadWaits]]:

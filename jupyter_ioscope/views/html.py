@@ -30,7 +30,6 @@ from jupyter_ioscope.views.shapes import (
     IReport,
     IToggle,
 )
-from jupyter_ioscope.views.words import clean
 
 _TEXT_FITS = 0.07  # share of a bar from which on its percentage fits inside
 _LEAST_MARK = 0.006  # of a strip's width: some 5 pixels
@@ -49,11 +48,6 @@ _BAR = (
     "<tr>"
 )
 
-_PAGE_STYLE = (
-    ":root{color-scheme:light dark}"
-    "body{font:14px/1.45 system-ui,sans-serif;margin:20px auto;max-width:900px;padding:0 16px}"
-)
-
 
 def report_html(
     profile: Profile,
@@ -65,23 +59,6 @@ def report_html(
     """The whole report as an HTML fragment."""
     return html_of(
         report_payload(profile, diagnosis, offers, comparisons, variable, size=_NO_FLAMES, grown=())
-    )
-
-
-def page(
-    profile: Profile,
-    diagnosis: Diagnosis,
-    offers: Sequence[Offer] = (),
-    comparisons: Sequence[Comparison] = (),
-    variable: str = "",
-) -> str:
-    """A whole HTML page that follows the reader's light or dark setting, for one file on disk."""
-    title = _text(f"ioscope: {clean(profile.label, 80)}" if profile.label else "ioscope")
-    report = report_html(profile, diagnosis, offers, comparisons, variable)
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_PAGE_STYLE}</style></head>'
-        f"<body>{report}</body></html>\n"
     )
 
 

@@ -23,6 +23,7 @@ from jupyter_ioscope.views.key_figures import key_figures
 from jupyter_ioscope.views.outliers import outliers
 from jupyter_ioscope.views.predictions import prediction_text
 from jupyter_ioscope.views.shapes import FORMAT, IFinding, IFlame, IGap, IReport, IToggle
+from jupyter_ioscope.views.spans import spans
 from jupyter_ioscope.views.timeline import POINTS, timeline
 from jupyter_ioscope.views.transforms import transform_rows
 from jupyter_ioscope.views.words import clean, clean_lines
@@ -32,6 +33,8 @@ __all__ = ["Size", "comparison_payload", "flames", "progress_payload", "report_p
 _SHORT_S = 1.0
 _SHOWN = 5  # toggles that text and tables show whole; the others by name
 _FINDINGS, _EVIDENCE, _TOGGLES, _GAPS, _COMPARISONS = 12, 8, 48, 16, 3
+
+_NO_SPANS = 2  # points of a track: text and tables ask for so few, and draw no selection
 
 _WEIGHTS = {"workers": 4, "consumer": 2, "waits-workers": 2}  # of the flame graphs, by Tree.key
 
@@ -93,6 +96,8 @@ def report_payload(
     )
     if profile.transforms:
         report["transforms"] = transform_rows(profile.transforms)
+    if size.points > _NO_SPANS and (over_time := spans(profile, diagnosis.waits)):
+        report["spans"] = over_time
     if report_id is not None:
         report["reportId"] = report_id
     return report

@@ -84,8 +84,7 @@ class IToggle(_ToggleBase, total=False):
     code: str
 
 
-class IFlame(TypedDict):
-    """Columns of one flame graph, sorted by (depth, x0); x in fractions of the whole (0-1)."""
+class _FlameBase(TypedDict):
 
     key: str
     label: str
@@ -97,6 +96,17 @@ class IFlame(TypedDict):
     depth: list[int]
     x0: list[float]
     x1: list[float]
+
+
+class IFlame(_FlameBase, total=False):
+    """Columns of one flame graph, sorted by (depth, x0); x in fractions of the whole (0-1).
+
+    `over` has for each frame itself, without what it called, "stretch:weight ..." over the
+    stretches of `ISpans`; `delta` compares A with B: share in B less share in A (-1 to 1).
+    """
+
+    over: list[str]
+    delta: list[float]
 
 
 class ITrack(TypedDict):
@@ -148,6 +158,37 @@ class IOutliers(TypedDict):
     summary: str
     rows: list[IOutlier]
     stalls: list[str]
+
+
+class ISpanPart(TypedDict):
+    """One part in each stretch, in thousandths of the stretch, as text."""
+
+    name: str
+    times: str
+
+
+class ISpanRow(TypedDict):
+    """The parts of one bar over time; none where they are known for the whole run only."""
+
+    parts: list[ISpanPart]
+
+
+class IWaitCounts(TypedDict):
+    """How many batches were waited for how long: for each pair of edges the counts over time."""
+
+    edges: list[str]
+    counts: list[str]
+
+
+class ISpans(TypedDict):
+    """The run in equal stretches, which a selection adds up. Numbers over time are texts."""
+
+    marks: list[str]
+    seconds: float
+    rows: list[ISpanRow]
+    batches: str
+    samples: str
+    waits: IWaitCounts
 
 
 class IArmRow(TypedDict):
@@ -282,10 +323,11 @@ class _ReportBase(TypedDict):
 
 class IReport(_ReportBase, total=False):
     """The whole report. `reportId` is how the page asks the kernel for this report's channel,
-    `transforms` is there where any ran."""
+    `transforms` is there where any ran, `spans` where anything was iterated."""
 
     reportId: str
     transforms: list[ITransform]
+    spans: ISpans
 
 
 Bundle = dict[str, Any]

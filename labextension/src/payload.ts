@@ -1,7 +1,7 @@
 /**
  * The report as Python sends it (`jupyter_ioscope/views/payload.py` builds it; a test keeps the two equal).
  * Every text is plain text, never markup. Numbers that are shown come with their text from Python:
- * this side draws and computes no number.
+ * this side draws; it computes no number but the sums of a selection.
  */
 
 /** One coloured piece of a bar. `fraction` is of the row's wall time (0-1). */
@@ -70,6 +70,10 @@ export interface IFlame {
   depth: number[];
   x0: number[];
   x1: number[];
+  /** of each frame itself, without what it called: "stretch:weight ..." for the stretches of `ISpans` */
+  over?: string[];
+  /** A against B: share of each frame in B less its share in A (-1 to 1) */
+  delta?: number[];
 }
 
 /** One row of the timeline: y in fractions of the row's height. */
@@ -110,6 +114,37 @@ export interface IOutliers {
   rows: IOutlier[];
   /** outliers at even distances, a sentence each */
   stalls: string[];
+}
+
+/** One part in each stretch, in thousandths of the stretch: "3 0 12". */
+export interface ISpanPart {
+  name: string;
+  times: string;
+}
+
+/** The parts of one bar over time; none where they are known for the whole run only. */
+export interface ISpanRow {
+  parts: ISpanPart[];
+}
+
+/** How many batches were waited for how long: for each pair of edges the counts over time. */
+export interface IWaitCounts {
+  edges: string[];
+  counts: string[];
+}
+
+/** The run in equal stretches: a selection on the timeline adds them up, the only sums made here. */
+export interface ISpans {
+  /** texts of the instants between stretches, and of both ends */
+  marks: string[];
+  /** length of one stretch */
+  seconds: number;
+  /** one a bar, in their order */
+  rows: ISpanRow[];
+  /** that arrived in each stretch */
+  batches: string;
+  samples: string;
+  waits: IWaitCounts;
 }
 
 export interface IArmRow {
@@ -216,6 +251,8 @@ export interface IReport {
   cores: string;
   phases: IPhase[];
   outliers: IOutliers;
+  /** absent where nothing was iterated, and in reports of older versions */
+  spans?: ISpans;
 }
 
 /** Messages from the page to the kernel (anywidget custom messages). */

@@ -11,6 +11,7 @@ import {
   readFlame,
   readOutliers,
   readPhase,
+  readSpans,
   readToggle,
   readTrack
 } from './read_parts';
@@ -97,7 +98,8 @@ function readParts(from: Fields, headline: string, parts: string[]): IReport {
     tier: words('tier'),
     cores: words('cores'),
     phases: attempt('phases', () => list(from, 'phases', readPhase), []),
-    outliers: attempt('outliers', () => readOutliers(from.outliers), readOutliers(null))
+    outliers: attempt('outliers', () => readOutliers(from.outliers), readOutliers(null)),
+    spans: attempt('spans', () => readSpans(from.spans), undefined)
   };
 }
 

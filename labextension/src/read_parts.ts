@@ -16,6 +16,8 @@ import type {
   IPart,
   IPhase,
   IProgress,
+  ISpanRow,
+  ISpans,
   IToggle,
   ITrack
 } from './payload';
@@ -122,6 +124,32 @@ function readOutlier(from: Fields): IOutlier {
   };
 }
 
+/** Absent in reports of older versions, and where nothing was iterated. */
+export function readSpans(value: unknown): ISpans | undefined {
+  if (value === undefined || value === null) {
+    return undefined;
+  }
+  const from = fields(value, 'spans');
+  const waits = fields(from.waits, 'waits');
+  const spans = {
+    marks: texts(from, 'marks'),
+    seconds: number(from, 'seconds'),
+    rows: list(from, 'rows', readSpanRow),
+    batches: text(from, 'batches'),
+    samples: text(from, 'samples'),
+    waits: { edges: texts(waits, 'edges'), counts: texts(waits, 'counts') }
+  };
+  if (spans.marks.length < 2 || spans.waits.edges.length !== spans.waits.counts.length + 1) {
+    throw new Damaged('the stretches of spans do not fit their edges');
+  }
+  return spans;
+}
+
+function readSpanRow(from: Fields): ISpanRow {
+  const part = (one: Fields) => ({ name: text(one, 'name'), times: text(one, 'times') });
+  return { parts: list(from, 'parts', part) };
+}
+
 export function readFlame(from: Fields): IFlame {
   const flame = {
     key: text(from, 'key'),
@@ -137,7 +165,12 @@ export function readFlame(from: Fields): IFlame {
   };
   sameLength(flame.key, flame.name, flame.depth, flame.x0, flame.x1);
   sameLength(flame.key, flame.names, flame.details, flame.kinds);
-  return flame;
+  const more: Pick<IFlame, 'over' | 'delta'> = {
+    ...(from.over === undefined ? {} : { over: texts(from, 'over') }),
+    ...(from.delta === undefined ? {} : { delta: numbers(from, 'delta') })
+  };
+  sameLength(flame.key, flame.name, more.over ?? flame.name, more.delta ?? flame.name);
+  return { ...flame, ...more };
 }
 
 function sameLength(what: string, ...columns: unknown[][]): void {

@@ -6,17 +6,23 @@ import { IHost, ILink, NO_KERNEL } from './host';
 import type { Command, IComparison, IProgress, IReport } from './payload';
 import { readComparisons, readProgress, readReport } from './read';
 import { bars } from './sections/bars';
+import { batches } from './sections/batches';
 import { ceilings } from './sections/ceilings';
 import { comparison } from './sections/comparison';
+import { deep, Opened } from './sections/deep';
 import { findings } from './sections/findings';
+import { FIRST_LOOK, FlameMemory } from './sections/flame_wishes';
 import { flames } from './sections/flames';
+import { ceilingsGist, flameGist, timelineGist } from './sections/gists';
 import { head } from './sections/head';
 import { notes } from './sections/notes';
+import { outliers } from './sections/outliers';
 import { timeline } from './sections/timeline';
 import { Toggles } from './sections/toggles';
+import { Selection } from './selection';
 
 export interface IReportView extends Disposable {
-  /** Draw another payload; ticks, the flame tab and what is running stay. */
+  /** Draw another payload; ticks, what is unfolded, the flame tab and what is running stay. */
   show(payload: unknown): void;
   setLink(link: ILink): void;
   setProgress(progress: unknown): void;
@@ -85,16 +91,34 @@ class ReportView implements IReportView {
       this.fail(problem, headline);
       return;
     }
-    const { life, memory } = this;
-    const above = [head(report), bars(report, life), this.fixes(report)];
-    const below = [timeline(report, life), flames(report, memory, life), notes(report, parts)];
+    const { life } = this;
+    const selection = report.spans ? new Selection(report.spans.marks.length - 1) : null;
+    const above = [head(report), bars(report, selection, life), this.fixes(report)];
+    const below = [...this.digging(report, selection), notes(report, parts)];
     put(this.root, ...present(above), this.results, ...present(below));
     this.showComparisons(report.comparisons);
   }
 
-  /** What limits it beside the fixes that could lift it. */
+  /** Verdict, where the time went and what to do stand first; this is for those who want to know more. */
+  private digging(report: IReport, selection: Selection | null): (HTMLElement | null)[] {
+    const { life, memory } = this;
+    const { opened } = memory;
+    const overTime = [
+      timeline(report, selection, life),
+      report.spans && selection ? batches(report.spans, selection) : null,
+      ...outliers(report.outliers, selection)
+    ];
+    const flame = flames(report, memory.flames, selection, life);
+    return [
+      deep('Ceilings', ceilingsGist(report), [ceilings(report)], opened, life),
+      deep('Timeline', timelineGist(report), overTime, opened, life),
+      deep('Flame graph', flameGist(report), [flame], opened, life)
+    ];
+  }
+
+  /** What holds it back beside the fixes that could lift it. */
   private fixes(report: IReport): HTMLElement | null {
-    const limits = present([ceilings(report), findings(report)]);
+    const limits = present([findings(report)]);
     if (report.toggles.length) {
       memorise(this.memory, report);
       const send = (command: Command) => this.link.send?.(command);
@@ -139,7 +163,7 @@ class ReportView implements IReportView {
   private readonly results = make('div', 'ioscope-results');
   private readonly life = new Disposables();
   private readonly resultsLife = new Disposables();
-  private readonly memory: IMemory = { ticked: null, flame: '' };
+  private readonly memory: IMemory = { ticked: null, flames: { ...FIRST_LOOK }, opened: new Set() };
   private base = '';
   private toggles: Toggles | null = null;
   private link: ILink = NO_KERNEL;
@@ -156,7 +180,8 @@ function keepKeys(event: FocusEvent): void {
 
 interface IMemory {
   ticked: Set<string> | null;
-  flame: string;
+  flames: FlameMemory;
+  opened: Opened;
 }
 
 /** At first the best suggestion is ticked, one only: one change at a time can be told apart. */

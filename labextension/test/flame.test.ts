@@ -22,6 +22,7 @@ const flame: IFlame = {
 
 const look = {
   fills: [['library'], ['file'], ['cell'], ['root']],
+  deltas: ['less', 'even', 'more'],
   match: 'match',
   ink: 'ink',
   focus: 'focus',

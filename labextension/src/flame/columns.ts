@@ -13,6 +13,10 @@ export interface IColumns {
   /** [first, end) of the frames at each depth */
   rows: [number, number][];
   samples: number;
+  /** of each frame itself: its weight in each stretch of the run */
+  over?: Map<number, number>[];
+  /** A against B: share in B less share in A */
+  delta?: Float64Array;
 }
 
 /**
@@ -31,7 +35,9 @@ export function toColumns(flame: IFlame): IColumns {
     x0: Float64Array.from(flame.x0),
     x1: Float64Array.from(flame.x1),
     rows: [],
-    samples: flame.samples
+    samples: flame.samples,
+    ...(flame.over ? { over: flame.over.map(sparse) } : {}),
+    ...(flame.delta ? { delta: Float64Array.from(flame.delta) } : {})
   };
   for (let index = 0; index < columns.x0.length; index++) {
     const problem = problemAt(columns, index);
@@ -44,6 +50,12 @@ export function toColumns(flame: IFlame): IColumns {
     columns.rows[columns.rows.length - 1][1] = index + 1;
   }
   return columns;
+}
+
+/** "3:12 7:4" */
+function sparse(text: string): Map<number, number> {
+  const pairs = text.split(' ').filter(Boolean).map(pair => pair.split(':').map(Number));
+  return new Map(pairs.map(([stretch, weight]) => [stretch || 0, weight || 0]));
 }
 
 // Python rounds positions to a few decimals

@@ -64,8 +64,22 @@ function fillOf(scene: IScene, index: number): string {
   if (scene.matches?.names[name]) {
     return scene.look.match;
   }
+  if (scene.columns.delta) {
+    return deltaFill(scene, index);
+  }
   const shades = scene.look.fills[scene.columns.kinds[name]] ?? scene.look.fills[0];
   return shades[name % shades.length];
+}
+
+// from this change of share on the colour is the strongest
+const FULL_DELTA = 0.25;
+
+/** Orange where B spends more, blue where it spends less; the root of the change shows quickly. */
+function deltaFill(scene: IScene, index: number): string {
+  const { deltas } = scene.look;
+  const change = Math.max(-1, Math.min(1, scene.columns.delta![index] / FULL_DELTA));
+  const strength = Math.sign(change) * Math.sqrt(Math.abs(change));
+  return deltas[Math.round(((strength + 1) / 2) * (deltas.length - 1))];
 }
 
 function drawFrame(pen: Pen, scene: IScene, index: number, left: number, right: number): void {

@@ -2,35 +2,89 @@ import type { Disposables } from '../disposables';
 import { folded, make, put, section } from '../dom';
 import { cssPercent } from '../numbers';
 import { partClass } from '../parts';
-import type { IBar, IPart, IReport } from '../payload';
+import type { IBar, IPart, IReport, ISpans } from '../payload';
+import { Selection, spanText, summed, unpacked } from '../selection';
 import { textFits } from '../text_fit';
+import { percentText } from '../flame/words';
 import { phases } from './phases';
 
 /** Where a batch's time went: one bar for the consumer and each worker. */
-export function bars(report: IReport, life: Disposables): HTMLElement | null {
+export function bars(
+  report: IReport,
+  selection: Selection | null,
+  life: Disposables
+): HTMLElement | null {
   if (!report.bars.length) {
     return null;
   }
   const element = section("Where a batch's time went", 'ioscope-bars');
   const rows = make('div', 'ioscope-bar-rows');
-  put(rows, ...report.bars.flatMap(bar => [make('span', 'ioscope-row-label', bar.who), track(bar)]));
-  put(element, rows, legend(report.legend, rows, life), folded('As numbers', table(report)));
+  const tracks = report.bars.map(() => make('div', 'ioscope-track'));
+  report.bars.forEach((bar, index) => {
+    put(rows, make('span', 'ioscope-row-label', bar.who), tracks[index]);
+    fill(tracks[index], bar);
+  });
+  const when = make('p', 'ioscope-note');
+  when.hidden = true;
+  put(element, when, rows, legend(report.legend, rows, life), folded('As numbers', table(report)));
   put(element, ...phases(report));
   const fit = () => hideCutTexts(rows);
   life.onResize(rows, fit);
   fit();
+  const { spans } = report;
+  if (spans && selection) {
+    const selected = new SelectedBars(report, spans);
+    selection.onChange(span => {
+      report.bars.forEach((bar, index) => fill(tracks[index], selected.bar(bar, index, span)));
+      when.hidden = !span;
+      when.textContent = span ? `From ${spanText(spans, span)} of the run.` : '';
+      fit();
+    });
+  }
   return element;
 }
 
-function track(bar: IBar): HTMLElement {
-  const element = make('div', 'ioscope-track');
+/** The bars of a selection: sums of its stretches. */
+class SelectedBars {
+  constructor(
+    report: IReport,
+    private readonly spans: ISpans
+  ) {
+    this.labels = new Map(report.legend.map(entry => [entry.name, entry.label]));
+  }
+
+  bar(bar: IBar, index: number, span: Selection['span']): IBar {
+    const row = this.rows[index] ?? [];
+    if (!span || !row.length) {
+      return span ? { ...bar, title: `${bar.title} (known for the whole run only)` } : bar;
+    }
+    const times = row.map(({ name, times }) => ({ name, time: summed(times, span) }));
+    const whole = times.reduce((sum, { time }) => sum + time, 0);
+    const parts = times
+      .filter(({ name, time }) => time > SEEN * whole && this.labels.has(name))
+      .map(({ name, time }) => {
+        const fraction = time / whole;
+        return { name, label: this.labels.get(name)!, fraction, text: percentText(fraction) };
+      });
+    const title = parts.length ? `${bar.who}, ${spanText(this.spans, span)}` : `${bar.who}: not there`;
+    return { who: bar.who, title, parts };
+  }
+
+  private readonly labels: Map<string, string>;
+  private readonly rows = this.spans.rows.map(row =>
+    row.parts.map(part => ({ name: part.name, times: unpacked(part.times) }))
+  );
+}
+
+// of a bar; as in views/bars.py: less is no pixel
+const SEEN = 0.0005;
+
+function fill(element: HTMLElement, bar: IBar): void {
   element.setAttribute('role', 'img');
   const words = bar.parts.map(part => `${part.label} ${part.text}`).join(', ');
   element.setAttribute('aria-label', `${bar.who}: ${words}`);
-  if (bar.title) {
-    element.title = bar.title;
-  }
-  return put(element, ...bar.parts.map(part => piece(bar, part)));
+  element.title = bar.title;
+  element.replaceChildren(...bar.parts.map(part => piece(bar, part)));
 }
 
 function piece(bar: IBar, part: IPart): HTMLElement {
@@ -71,7 +125,7 @@ function light(rows: HTMLElement, name: string | null): void {
 function table(report: IReport): HTMLElement {
   const element = make('table', 'ioscope-table');
   const headings = make('tr');
-  put(headings, make('th'), ...report.legend.map(entry => make('th', '', entry.label)));
+  put(headings, make('th', '', 'whole run'), ...report.legend.map(entry => make('th', '', entry.label)));
   put(element, put(make('thead'), headings));
   const body = make('tbody');
   for (const bar of report.bars) {

@@ -1,4 +1,4 @@
-import { folded, make, put, section } from '../dom';
+import { folded, make, put } from '../dom';
 import { cssPercent } from '../numbers';
 import type { ICeiling, IReport } from '../payload';
 
@@ -7,7 +7,8 @@ export function ceilings(report: IReport): HTMLElement | null {
   if (!report.ceilings.length) {
     return null;
   }
-  const element = section('Ceilings: what each resource alone would allow', 'ioscope-ceilings');
+  const element = make('div', 'ioscope-ceilings');
+  put(element, make('p', 'ioscope-note', 'What each resource alone would allow, in samples/s.'));
   const at = report.ceilingNow;
   const rows = report.ceilings.map(ceiling => row(ceiling, at?.fraction));
   put(element, put(make('div', 'ioscope-ceiling-rows'), ...rows));

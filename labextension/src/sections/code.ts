@@ -24,12 +24,16 @@ export function codeBlock(code: string, host: IHost, life: Disposables): HTMLEle
   return put(element, put(make('pre'), source), actions);
 }
 
-async function copyText(code: string, source: HTMLElement): Promise<string> {
+/** Into the clipboard; the answer says what happened. `source` is the element that shows the text. */
+export async function copyText(code: string, source: HTMLElement | null): Promise<string> {
   try {
     await navigator.clipboard.writeText(code);
     return 'Copied.';
   } catch {
     // pages without a secure address have no clipboard: leave the user one key away from it
+    if (!source) {
+      return 'This page may not use the clipboard.';
+    }
     const range = document.createRange();
     range.selectNodeContents(source);
     const selection = window.getSelection();

@@ -1,6 +1,7 @@
 import { folded, make, put } from '../dom';
 import { cssPercent } from '../numbers';
 import type { IOutlier, IOutliers } from '../payload';
+import type { Selection } from '../selection';
 import { table } from './table';
 
 /** A row of the timeline: one mark an outlier, each with its words. */
@@ -43,18 +44,30 @@ function place(element: HTMLElement, outlier: IOutlier): void {
   element.style.width = cssPercent(Math.max(0, outlier.x1 - outlier.x0));
 }
 
-/** What stood out, in words and as a table. */
-export function outliers(all: IOutliers): Element[] {
+/** What stood out, in words and as a table whose rows follow the selection. */
+export function outliers(all: IOutliers, selection: Selection | null): HTMLElement[] {
   if (!all.summary) {
     return [];
   }
-  const found: Element[] = [make('p', 'ioscope-outliers', all.summary)];
+  const found: HTMLElement[] = [make('p', 'ioscope-outliers', all.summary)];
   if (all.stalls.length) {
     const list = make('ul', 'ioscope-outliers');
     found.push(put(list, ...all.stalls.map(text => make('li', '', text))));
   }
   if (all.rows.length) {
-    found.push(folded('Each of them', each(all.rows)));
+    const element = each(all.rows);
+    const none = make('p', 'ioscope-note', 'None of them in the selected part.');
+    none.hidden = true;
+    found.push(put(folded('Each of them', element), none));
+    selection?.onChange(span => {
+      const { count } = selection;
+      const lines = [...element.querySelectorAll<HTMLElement>('tbody tr')];
+      lines.forEach((line, index) => {
+        const { x0, x1 } = all.rows[index];
+        line.hidden = span !== null && (x1 * count < span.from || x0 * count >= span.to);
+      });
+      none.hidden = lines.some(line => !line.hidden);
+    });
   }
   return found;
 }

@@ -1,28 +1,37 @@
 import type { Disposables } from '../disposables';
-import { make, put, section, svg } from '../dom';
+import { make, put, svg } from '../dom';
 import { unit } from '../numbers';
 import type { IReport, ITrack } from '../payload';
-import { marks, outliers } from './outliers';
+import type { Selection } from '../selection';
+import { brush } from './brush';
+import { marks } from './outliers';
 
 const WIDTH = 1000;
 const HEIGHT = 40;
 const INSET = 2; // keeps the line's width inside the picture at top and bottom
 
-/** What changed over the run, every row on the same time axis. */
-export function timeline(report: IReport, life: Disposables): HTMLElement | null {
+/** What changed over the run, every row on the same time axis; a span of it can be selected. */
+export function timeline(
+  report: IReport,
+  selection: Selection | null,
+  life: Disposables
+): HTMLElement | null {
   const { tracks, start, end } = report.timeline;
   const drawn = tracks.filter(track => track.x.length);
   if (!drawn.length) {
     return null;
   }
-  const element = section('Timeline', 'ioscope-timeline');
   const rows = make('div', 'ioscope-spark-rows');
   put(rows, ...marks(report.outliers), ...drawn.flatMap(row));
   const axis = make('div', 'ioscope-time-axis');
   put(axis, make('span', '', start), make('span', '', end));
   put(rows, axis);
   follow(rows, life);
-  return put(element, rows, ...outliers(report.outliers));
+  const element = make('div', 'ioscope-timeline');
+  if (report.spans && selection) {
+    put(element, brush(report.spans, rows, selection, life));
+  }
+  return put(element, rows);
 }
 
 function row(track: ITrack): Element[] {
