@@ -16,6 +16,7 @@ import pytest
 
 from jupyter_ioscope.api import profile
 from jupyter_ioscope.capture.held_files import HeldFiles, unpacked
+from jupyter_ioscope.capture.shared_positions import same_open_file
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.model.observed import HeldFile
 
@@ -69,6 +70,45 @@ def test_opens_by_another_process_count_as_well(held: HeldFiles, tmp_path: Path)
         child.communicate(b"\n")
     assert rows(held, tmp_path)["data"].opens == 50
     held.tick([child.pid])  # gone
+
+
+FORKED = """
+import os, sys
+file = os.open(sys.argv[1], os.O_RDONLY)
+child = os.fork()
+own = os.open(sys.argv[2], os.O_RDONLY)
+os.write(1, b"%d\\n" % os.getpid())
+for line in sys.stdin:
+    os.lseek(file, 10, os.SEEK_CUR)
+    os.write(1, b"moved\\n")
+"""
+
+
+def test_a_position_shared_after_a_fork_is_told_from_files_opened_twice(
+    held: HeldFiles, tmp_path: Path
+) -> None:
+    shared, own = tmp_path / "shared", tmp_path / "own"
+    shared.write_bytes(bytes(9_000))
+    own.write_bytes(bytes(9_000))
+    child = subprocess.Popen(
+        [sys.executable, "-c", FORKED, str(shared), str(own)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert child.stdin is not None
+    assert child.stdout is not None
+    pids = [int(child.stdout.readline()) for _ in range(2)]
+    for _ in range(4):
+        child.stdin.write("on\n")
+        child.stdin.flush()
+        child.stdout.readline()
+        held._due_s = 0.0
+        held.tick(pids)
+    child.communicate()
+    found = rows(held, tmp_path)
+    assert set(found["own"].sharing) == set()
+    if same_open_file(HERE, 0, HERE, 0):  # the kernel answers such questions here
+        assert set(found["shared"].sharing) == set(pids)
+        assert found["shared"].positions >= 2
 
 
 def test_only_regular_files_are_held_and_nothing_is_left(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from jupyter_ioscope.capture.shared_positions import Sharing
 from jupyter_ioscope.model.observed import HeldFile
 
 _LOOK_S, _FIRST_LOOKS_S, _AT_FIRST_S = 1.0, 0.25, 3.0  # between two looks; more often at first
@@ -41,6 +42,7 @@ class _Held:
         self.seen = 0
         self.since_ns = time.monotonic_ns()
         self.opens = -1
+        self.sharing = Sharing()
 
 
 class HeldFiles:
@@ -79,14 +81,15 @@ class HeldFiles:
             return
         self.looks += 1
         # Not its standard streams: where they lead is nobody's data.
-        links = [f"{folder}/{number}" for number in numbers if number not in ("0", "1", "2")]
-        for path in {self._path(link) for link in links}:
+        own = [number for number in numbers if number not in ("0", "1", "2")]
+        for path, number in {self._path(f"{folder}/{number}"): number for number in own}.items():
             held = self._files.get(path)
             if held is None:
                 held = self._found(path, pid)
             if held is not None:
                 held.seen += 1
                 held.pids.add(pid)
+                held.sharing.look(self._proc, pid, number)
 
     @staticmethod
     def _path(link: str) -> str:
@@ -156,6 +159,8 @@ class HeldFiles:
                 "opens": held.opens,
                 "since_ns": held.since_ns,
                 "size_bytes": held.size,
+                "sharing": sorted(held.sharing.pids),
+                "positions": len(held.sharing.positions),
             }
             for path, held in self._files.items()
         ]
@@ -179,6 +184,8 @@ def unpacked(rows: Iterable[dict[str, Any]]) -> tuple[HeldFile, ...]:
             opens=int(row["opens"]),
             since_ns=int(row["since_ns"]),
             size_bytes=int(row["size_bytes"]),
+            sharing=tuple(int(pid) for pid in row.get("sharing", ())),
+            positions=int(row.get("positions", 0)),
         )
         for row in rows
     ]

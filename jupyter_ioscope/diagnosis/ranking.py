@@ -95,12 +95,14 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _faults_before_work(kept: list[Finding]) -> list[Finding]:
-    """The largest fault with a name of its own, before work that every loop has some of, where it
-    costs a third as much."""
-    if not kept or kept[0].cause not in _WORK:
+    """The largest fault with a name of its own, before work that every loop has some of, and before
+    a cause that it says more exactly, where it costs a third as much."""
+    if not kept:
         return kept
+    general = kept[0].cause in _WORK
     for place, row in enumerate(kept[1:], 1):
         named = row.cause not in (*_WORK, OTHERS, STEP)
+        named = named and (general or kept[0].cause in row.refines)
         if named and row.share >= _FAULT_PART and row.cost_s * _STEP_FIRST >= kept[0].cost_s:
             return [row, *kept[:place], *kept[place + 1 :]]
     return kept

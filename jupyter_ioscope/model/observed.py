@@ -67,7 +67,9 @@ class HeldFile(NamedTuple):
 
     A look is one at one process; the file was there in `seen` of `looks`. `opens` is how often the
     kernel saw it opened from `since_ns` on, by anybody, C libraries included: at least so often,
-    for equal events in a row are counted once; -1 where it was not counted.
+    for equal events in a row are counted once; -1 where it was not counted. `sharing` are processes
+    with one and the same open file, so that they read through one position (empty: none, or nobody
+    may look), and `positions` at how many different places it was seen.
     """
 
     path: str
@@ -77,6 +79,8 @@ class HeldFile(NamedTuple):
     opens: int
     since_ns: int
     size_bytes: int
+    sharing: tuple[int, ...] = ()
+    positions: int = 0
 
 
 class GcPause(NamedTuple):

@@ -13,7 +13,6 @@ from tests.accuracy.loader import Loader
 
 # Labels that no small loader can bring about for certain, and why.
 NOT_REBUILT = {
-    "fd_shared_after_fork": "changes what is read, not how long it takes",
     "pin_memory_misuse": "without an accelerator pinning does nothing",
     "shm_limit": "/dev/shm would have to be made smaller for the whole machine",
 }

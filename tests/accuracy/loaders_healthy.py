@@ -189,6 +189,43 @@ class WaitsHidden(Healthy):
         return DataLoader(Items(400, get), batch_size=8, num_workers=4)
 
 
+class PlaceWithEveryRead(Healthy):
+    """A file that was opened before the fork, read by calls that carry their own place."""
+
+    def prepare(self) -> None:
+        path = self.folder / "records"
+        path.write_bytes(bytes(range(256)) * 6_400)
+        self.file = os.open(path, os.O_RDONLY)
+
+    def make_loader(self) -> DataLoader[Any]:
+        def get(index: int) -> Any:
+            record = os.pread(self.file, 2048, index * 2048)
+            return torch.frombuffer(bytearray(record), dtype=torch.uint8)
+
+        return DataLoader(Items(800, get), batch_size=8, num_workers=2)
+
+    def clean_up(self) -> None:
+        os.close(self.file)
+        super().clean_up()
+
+
+class OwnHandles(Healthy):
+    """Each worker opens the file for itself, then seeks and reads."""
+
+    def make_loader(self) -> DataLoader[Any]:
+        path = self.folder / "records"
+        path.write_bytes(bytes(range(256)) * 6_400)
+        files: dict[int, Any] = {}
+
+        def get(index: int) -> Any:
+            if os.getpid() not in files:
+                files[os.getpid()] = open(path, "rb")  # noqa: SIM115  # kept by the worker
+            files[os.getpid()].seek(index * 2048)
+            return torch.frombuffer(bytearray(files[os.getpid()].read(2048)), dtype=torch.uint8)
+
+        return DataLoader(Items(800, get), batch_size=8, num_workers=2)
+
+
 class RowsFromHdf5(Healthy):
     """Opened once, read in its order."""
 

@@ -259,6 +259,40 @@ class FewRequests(Beside):
         return DataLoader(Items(400, get), batch_size=4, num_workers=2)
 
 
+class BetweenPages(Beside):
+    """Records of 4 kB that begin in the middle of a page, on a device that gives 2 MB a second."""
+
+    causes = ("read_amplification",)
+    advice = ("4,096", "align", "page", "larger")
+    severities = ("severe", "clear")
+    steps = STEPS_BESIDE
+
+    def prepare(self) -> None:
+        def build(path: Path) -> None:
+            cold_files.write_through(path / "data", os.urandom(32 << 20))
+
+        folder = self.shared("between pages", build)
+        reason = throttled.why_not(folder)
+        if reason:
+            raise CannotRun(reason)
+        self.path = folder / "data"
+        cold_files.evict([self.path])
+        self.stack.enter_context(throttled.throttled(folder, bytes_per_s=2 << 20))
+
+    def make_loader(self) -> DataLoader[Any]:
+        opened: dict[int, int] = {}
+
+        def get(index: int) -> Any:
+            file = opened.get(os.getpid())
+            if file is None:
+                file = opened[os.getpid()] = os.open(self.path, os.O_RDONLY)
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)
+            record = os.pread(file, 4096, (index * 4096 * 7 + 2048) % (31 << 20))
+            return torch.frombuffer(bytearray(record), dtype=torch.uint8)
+
+        return DataLoader(Items(600, get), batch_size=6, num_workers=2)
+
+
 class SlowStore(Beside):
     """Objects are asked for over HTTP, each answered after 6 ms, by two workers."""
 

@@ -144,6 +144,32 @@ class HangsOnLock(Loader):
         super().clean_up()
 
 
+class OneHandle(Loader):
+    """Two workers seek and read in a file that was opened before they were forked."""
+
+    causes = ("fd_shared_after_fork",)
+    advice = ("worker_init_fn", "in the worker", "pread")
+    severities = ("severe",)
+
+    def prepare(self) -> None:
+        self.path = self.folder / "records"
+        self.path.write_bytes(bytes(range(256)) * 32_000)
+        self.file = open(self.path, "rb")  # noqa: SIM115  # closed in clean_up
+
+    def make_loader(self) -> DataLoader[Any]:
+        def get(index: int) -> Any:
+            self.file.seek(index * 2048)
+            record = self.file.read(2048)
+            compute(0.001)
+            return torch.frombuffer(bytearray(record.ljust(2048)), dtype=torch.uint8)
+
+        return DataLoader(Items(1_500, get), batch_size=10, num_workers=2)
+
+    def clean_up(self) -> None:
+        self.file.close()
+        super().clean_up()
+
+
 class Shards(IterableDataset[Any]):
     """Reads the shards that fall to this worker, 3 ms a row."""
 
