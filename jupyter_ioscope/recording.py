@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupyter_ioscope.capture.cells import CellMap
 from jupyter_ioscope.capture.interrupts import held_interrupts
+from jupyter_ioscope.capture.loaders.hf_datasets import Looped
 from jupyter_ioscope.capture.profiler import CaptureOptions, Profiler, recording
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.errors import InputError, IoscopeError
@@ -20,6 +21,7 @@ from jupyter_ioscope.model.diagnosis import Diagnosis, Waits
 from jupyter_ioscope.model.profile import Cell, Cost, Profile
 from jupyter_ioscope.model.readings import Series, Stacks
 from jupyter_ioscope.model.records import Batch
+from jupyter_ioscope.optional import loaded
 
 if TYPE_CHECKING:
     import threading
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from jupyter_ioscope.model.tuning import Tuning
     from jupyter_ioscope.trials.compare import Progress
+    from jupyter_ioscope.trials.predict import Predictor
 
 _NO_LOADER = (
     "this recording holds no DataLoader to compare (it was loaded from a file, or the loop used "
@@ -39,7 +42,7 @@ class Recording:
     """One profile and what is read from it.
 
     A context manager while it records (`with ioscope.profile() as p:`); after that its
-    properties answer. `loaders` are copies of the DataLoaders that were iterated, for comparisons
+    properties answer. `loaders` are copies of the loaders that were iterated, for comparisons
     (empty when the recording was loaded from a file).
     """
 
@@ -49,6 +52,7 @@ class Recording:
         self._profiler: Profiler | None = None
         self._profile: Profile | None = None
         self.loaders: tuple[Any, ...] = ()
+        self._numbered: dict[int, Any] = {}
         self.comparisons: list[Comparison] = []
         self.tunings: list[Tuning] = []
         self.results: list[Comparison | Tuning] = []  # both, in the order in which they ended
@@ -101,7 +105,14 @@ class Recording:
             ended_by = type(error).__name__ if error is not None else None
             self._profile = profiler.stop(ended_by, cell, _message_of(error))
             if profiler.recorder is not None:
-                self.loaders = tuple(s for s in profiler.recorder.snapshots if s is not None)
+                self._keep(profiler.recorder.snapshots)
+
+    def _keep(self, snapshots: Iterable[Any]) -> None:
+        """`snapshots`: of every loader of the profile, None where there is none."""
+        self._numbered = {n: one for n, one in enumerate(snapshots) if one is not None}
+        kept = list(self._numbered.values())
+        # DataLoaders keep the numbers they have among themselves.
+        self.loaders = tuple(sorted(kept, key=lambda one: isinstance(one, Looped)))
 
     def __enter__(self) -> Recording:
         self.start()
@@ -160,27 +171,28 @@ class Recording:
 
     @property
     def main_loader(self) -> Any | None:
-        """The copy of the DataLoader that delivered most batches, or None."""
-        counts: dict[int, int] = {}
+        """The copy of the loader that took most of the loop's time, or None: of a DataLoader, or of
+        a dataset that is iterated itself."""
+        spent: dict[int, int] = {}
         for batch in self.batches:
-            counts[batch.loader] = counts.get(batch.loader, 0) + 1
-        numbers = [n for n, info in enumerate(self.profile.loaders) if info.library == "torch"]
-        if len(numbers) != len(self.loaders) or not numbers:
-            return None
-        best = max(range(len(numbers)), key=lambda i: counts.get(numbers[i], 0))
-        return self.loaders[best]
+            taken = batch.step_end_ns - batch.wait_start_ns
+            spent[batch.loader] = spent.get(batch.loader, 0) + taken
+        best = max(spent, key=lambda number: spent[number], default=0)
+        return self._numbered.get(best)
 
     @cached_property
     def offers(self) -> tuple[Offer, ...]:
         """The toggles for the main loader; those that were saved, if any, when there is no loader
         to try them on."""
-        if self.main_loader is None:
+        loader = self.main_loader
+        # Trials need torch; a report never imports it for a loop that did without.
+        if loader is None or (isinstance(loader, Looped) and loaded("torch.utils.data") is None):
             return self._saved_offers
         from jupyter_ioscope.trials.offers import offers
 
         findings = self.diagnosis.findings
         suggested = findings[0].toggles if findings else ()
-        return offers(self.main_loader, suggested, self.profile)
+        return offers(loader, suggested, self.profile, findings)
 
     def compare(
         self,
@@ -205,8 +217,6 @@ class Recording:
         """
         number = self._number_of(loader)
         from jupyter_ioscope.trials.compare import compare as run
-        from jupyter_ioscope.trials.predict import Predictor
-        from jupyter_ioscope.trials.spec import spec_of
         from jupyter_ioscope.trials.toggle import chosen
         from jupyter_ioscope.trials.tuner import step_of
 
@@ -215,7 +225,7 @@ class Recording:
         recorded = self.loaders[number]
         predicted = None
         if recorded is self.main_loader:
-            predicted = Predictor(self.profile, spec_of(recorded)).together(picked)
+            predicted = self._predictor(recorded).together(picked)
         comparison = run(
             recorded,
             toggles=picked,
@@ -230,6 +240,12 @@ class Recording:
         self.comparisons.append(comparison)
         self.results.append(comparison)
         return comparison
+
+    def _predictor(self, recorded: Any) -> Predictor:
+        from jupyter_ioscope.trials.predict import Predictor
+        from jupyter_ioscope.trials.spec import spec_of
+
+        return Predictor(self.profile, spec_of(recorded), self.diagnosis.findings)
 
     def _number_of(self, loader: Any) -> int:
         """Which of the recorded loaders is meant; the main one when `loader` is None.
@@ -249,6 +265,8 @@ class Recording:
         """The recorded cell, ready to run again with another loader for that one."""
         from jupyter_ioscope.trials.cell_code import cell_of
 
+        if isinstance(self.loaders[number], Looped):
+            raise InputError("whole_cell needs a loop over a DataLoader, not over a dataset itself")
         return cell_of(self.profile, number, _shell())
 
     def tune(
@@ -370,7 +388,7 @@ def last_recording() -> Recording:
 
 
 def _same(recorded: Any, loader: Any) -> bool:
-    mine = getattr(loader, "dataset", None)
+    mine = loader if isinstance(recorded, Looped) else getattr(loader, "dataset", None)
     return recorded is loader or (mine is not None and recorded.dataset is mine)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from torch.utils.data import DataLoader
 
+from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.model.prediction import Prediction
 from jupyter_ioscope.trials.predict import Predictor
 from jupyter_ioscope.trials.spec import spec_of
@@ -44,6 +45,35 @@ def test_a_bound_grows_with_what_is_seen_in_the_work() -> None:
     )
     assert 1 / (1 - 0.2) < some < 1 / (1 - 0.3)
     assert 1 / (1 - 0.7) < most < 1 / (1 - 0.85)
+
+
+def named(cause: str, share: float, high: float, **settings: Any) -> Prediction:
+    """Of a loader whose diagnosis names the toggle in a finding."""
+    profile = work_values.profile((work_values.JPEG, 800), (work_values.USER, 200), step_ms=0.1)
+    finding = Finding(
+        cause, "worker_cpu", "Pictures are decoded too large", share, share / 2, high, 1.0, (), "",
+        toggles=("draft_decode",),
+    )  # fmt: skip
+    spec = spec_of(DataLoader(Sleeping()))
+    found = Predictor(profile, spec, (finding,)).one(chosen("draft_decode")[0])
+    assert found is not None
+    return found
+
+
+def test_a_finding_that_names_the_toggle_says_what_it_brings() -> None:
+    found = named("oversized_decode", share=0.4, high=0.5)
+    assert (found.ratio, found.low, found.high) == pytest.approx((1 / 0.6, 1.0, 2.0))
+    assert "pictures are decoded too large" in found.how
+    # a cause whose rule says what it takes, not what the fix brings, is a bound
+    found = named("decode_cpu", share=0.4, high=0.5)
+    assert math.isnan(found.ratio)
+    assert found.high == pytest.approx(2.0)
+
+
+def test_no_finding_promises_more_than_the_work_takes() -> None:
+    found = named("oversized_decode", share=0.95, high=0.98)
+    assert math.isnan(found.ratio)
+    assert found.high < 10
 
 
 LATENCY: dict[str, Any] = {"states": {"cpu": 0.1, "network": 0.9}, "batches": 240, "cpus": 8}

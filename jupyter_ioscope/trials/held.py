@@ -41,7 +41,8 @@ def why_none(spec: LoaderSpec) -> str:
     if len(_search(spec.dataset, kind, (), set())) > 1:
         return "the dataset holds several Hugging Face datasets"
     streams = getattr(loaded("datasets"), "IterableDataset", None)
-    if streams is not None and isinstance(spec.dataset, streams):
+    read = spec.dataset.looped if spec.direct else spec.dataset
+    if streams is not None and isinstance(read, streams):
         return "the Hugging Face dataset is streamed already"
     return "no Hugging Face dataset was found in the loader's dataset or its attributes"
 

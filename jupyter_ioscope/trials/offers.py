@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from jupyter_ioscope.model.comparison import Offer
+from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.trials.predict import Predictor
 from jupyter_ioscope.trials.spec import LoaderSpec, spec_of
@@ -13,18 +14,22 @@ from jupyter_ioscope.trials.toggle import Toggle, all_toggles
 
 
 def offers(
-    loader: Any, suggested: Iterable[str] = (), profile: Profile | None = None
+    loader: Any,
+    suggested: Iterable[str] = (),
+    profile: Profile | None = None,
+    findings: Sequence[Finding] = (),
 ) -> tuple[Offer, ...]:
     """Every toggle, with why it does not apply here or "", and the code for it. Nothing is run.
 
     `suggested` names the toggles that a diagnosis points at; with the `profile` of the loop each
-    carries what it is expected to bring, and `workers` the number that the model would try.
+    carries what it is expected to bring, by the model and by the `findings` of its diagnosis, and
+    `workers` the number that the model would try.
 
     Raises:
         InputError: `loader` is not a torch DataLoader.
     """
     spec = spec_of(loader)
-    predictor = Predictor(profile, spec) if profile is not None else None
+    predictor = Predictor(profile, spec, findings) if profile is not None else None
     wanted = set(suggested)
     made = []
     for toggle in _numbered(spec, predictor):
@@ -58,7 +63,8 @@ _A_GAIN = 1.05
 
 def _numbered(spec: LoaderSpec, predictor: Predictor | None) -> tuple[Toggle, ...]:
     """All toggles; `workers` with the number that the model would try, where it knows one."""
-    workers = predictor.best_workers() if predictor is not None else None
+    known = predictor if not spec.direct else None  # a loop of its own has no workers
+    workers = known.best_workers() if known is not None else None
     return tuple(
         toggle.number(workers)
         if workers and toggle.name == "workers" and toggle.number and workers != spec.num_workers

@@ -10,6 +10,7 @@ from jupyter_ioscope.diagnosis.cycles import Without
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.what_if import WhatIf
 from jupyter_ioscope.errors import IoscopeError, NotMeasuredError
+from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.model.prediction import Prediction, Setting
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.trials.room import room_for
@@ -20,17 +21,31 @@ from jupyter_ioscope.units import percent
 
 # Fixed part of the error of a start-up that is no longer paid, in parts of the gain.
 _START_UP_ERROR = 0.2
+# Causes whose gain is that of the fix: their rules take off what stays after it.
+_OF_A_FIX = (
+    "bytes_inflated",
+    "hf_column_access",
+    "hf_indices_mapping",
+    "hf_python_object_rows",
+    "hf_unused_decoded_column",
+    "oversized_decode",
+    "read_amplification",
+    "repeated_deterministic_transform",
+)
 # Stack samples of fetching without one of a kind of work: it is less than 6 % of them (rule of
 # three for 95 %).
 _ENOUGH_SAMPLES = 50
 
 
 class Predictor:
-    """Predictions for one loader from one profile. A toggle about which the profile says nothing
-    has none."""
+    """Predictions for one loader from one profile, and from what its diagnosis `findings` measured
+    for toggles that they name. A toggle about which nothing is known has none."""
 
-    def __init__(self, profile: Profile, spec: LoaderSpec) -> None:
+    def __init__(
+        self, profile: Profile, spec: LoaderSpec, findings: Sequence[Finding] = ()
+    ) -> None:
         self._facts, self._spec = Facts(profile), spec
+        self._findings = tuple(findings)
         try:
             self._what_if: WhatIf | None = WhatIf(self._facts)
         except NotMeasuredError:
@@ -48,7 +63,7 @@ class Predictor:
     def one(self, toggle: Toggle) -> Prediction | None:
         try:
             if toggle.saves:
-                return self._at_most(toggle.saves)
+                return self._saving(toggle)
             if toggle.end_point == "epochs":
                 return self._without_restarts()
             return self._other_setting(toggle)
@@ -118,6 +133,24 @@ class Predictor:
             return None
         setting = Setting(spec.num_workers, spec.prefetch or 2, spec.in_order)
         return self._what_if.prediction(setting)
+
+    def _saving(self, toggle: Toggle) -> Prediction | None:
+        """Of toggles that make work cheaper: no more than that work takes, and no more than the
+        finding that names the toggle measured. Where its rule reckons with what the fix leaves, its
+        gain is what to expect; that a toggle brings less shows when it is tried."""
+        bound = self._at_most(toggle.saves)
+        finding = next((row for row in self._findings if toggle.name in row.toggles), None)
+        if finding is None or not 0 < finding.share <= finding.high < 1:
+            return bound
+        high = 1 / (1 - finding.high)
+        if bound is not None and bound.high < high:
+            return bound
+        ratio = 1 / (1 - finding.share) if finding.cause in _OF_A_FIX else math.nan
+        how = (
+            f"{percent(finding.share)} of the loop's time would be free without its cause "
+            f"({finding.title[:1].lower()}{finding.title[1:]})."
+        )
+        return Prediction(ratio, 1.0, high, how)
 
     def _at_most(self, kinds: tuple[str, ...]) -> Prediction | None:
         """Of toggles that make a kind of work cheaper: what its absence would bring bounds it."""

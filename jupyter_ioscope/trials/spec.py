@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from jupyter_ioscope.capture.loaders.hf_datasets import Looped
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.optional import loaded
 from jupyter_ioscope.trials import prepared as wrapped
@@ -102,7 +103,8 @@ def spec_of(loader: Any, argument: str = "loader") -> LoaderSpec:
     from jupyter_ioscope.trials.hf_spec import direct_spec, rows_in_batch
 
     if not is_loader(loader):
-        direct = direct_spec(loader)
+        looped = loader if isinstance(loader, Looped) else Looped(loader, None)
+        direct = direct_spec(*looped)
         if direct is not None:
             return direct
         text = repr(type(loader))

@@ -12,7 +12,7 @@ import itertools
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from jupyter_ioscope import optional
 from jupyter_ioscope.capture.loaders._hf_facts import facts_of
@@ -41,6 +41,14 @@ def describe(dataset: Any, number: int, batch_size: int | None) -> LoaderInfo:
         samples_total=None if stream else len(dataset),
         facts=facts_of(dataset),
     )
+
+
+class Looped(NamedTuple):
+    """A loop over a dataset itself, for later comparisons: `for row in dataset`, or
+    `dataset.iter(batch_size)`."""
+
+    dataset: Any
+    batch_size: int | None
 
 
 class _Rows:
@@ -142,7 +150,11 @@ def _watched(recorder: Recorder, original: Any, batched: bool) -> Any:
             return real
         size = keywords.get("batch_size", args[0] if args else None) if batched else 1
         try:
-            number = recorder.loader_number(dataset, lambda n: describe(dataset, n, size))
+            number = recorder.loader_number(
+                dataset,
+                lambda n: describe(dataset, n, size),
+                lambda own: Looped(own, size if batched else None),
+            )
             epoch = recorder.open_epoch(number, time.monotonic_ns())
             size_of = sizes.setdefault(number, SizeOfBatch())
             rows = _Rows(recorder, epoch, batched, size_of)
