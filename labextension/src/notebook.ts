@@ -2,10 +2,10 @@ import { Notification } from '@jupyterlab/apputils';
 import { NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel } from '@jupyterlab/services';
 import { KernelLink } from './kernel_link';
+import { withMagic } from './magic';
 import { IContext, RANK, ReportRenderer } from './mime';
 import { MIME } from './payload';
 
-const MAGIC = '%%ioscope';
 const NOT_INSTALLED =
   'ioscope is not installed where this kernel runs: %pip install jupyter-ioscope, then try again.';
 
@@ -60,14 +60,9 @@ export async function profileActiveCell(panel: NotebookPanel): Promise<void> {
 const LOAD = `get_ipython().run_line_magic('load_ext', 'ioscope')
 assert get_ipython().find_cell_magic('ioscope')`;
 
-async function loadMagic(kernel: Kernel.IKernelConnection): Promise<boolean> {
+/** Whether the kernel has ioscope, loaded now if need be. */
+export async function loadMagic(kernel: Kernel.IKernelConnection): Promise<boolean> {
   const request = { code: LOAD, silent: true, store_history: false, stop_on_error: false };
   const reply = await kernel.requestExecute(request).done;
   return reply.content.status === 'ok';
-}
-
-/** `source` under the magic; a cell that has it already stays as it is. */
-export function withMagic(source: string): string {
-  const first = source.trimStart().split('\n', 1)[0].trim().split(/\s/, 1)[0];
-  return first === MAGIC ? source : `${MAGIC}\n${source}`;
 }

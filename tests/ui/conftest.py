@@ -11,9 +11,12 @@ import pytest
 
 playwright = pytest.importorskip("playwright.sync_api")
 
-from playwright.sync_api import Browser  # noqa: E402
+from playwright.sync_api import Browser, expect  # noqa: E402
 
 from tests.ui.harness import BUILT, CHROMIUM, Lab, chromium, jupyter, lab_page  # noqa: E402
+
+# a state is waited for, not a time: on a busy machine five seconds are not enough
+expect.set_options(timeout=45_000)
 
 
 @pytest.fixture(scope="session")

@@ -190,6 +190,10 @@ class Lab:
             "([name, given]) => window.jupyterapp.commands.execute(name, given)", [name, arguments]
         )
 
+    def command_now(self, name: str) -> None:
+        """A command that is not waited for, as one that runs a cell."""
+        self.page.evaluate("name => void window.jupyterapp.commands.execute(name)", name)
+
     def run_all(self) -> None:
         """Run all cells and wait until they have ended."""
         self.command("notebook:run-all-cells")

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import type { IReport } from '../src/payload';
+import { renderPair } from '../src/pair';
+import fixture from './fixtures/report.json';
+import { fresh, openPage } from './page';
+
+const report = fixture as unknown as IReport;
+let page: ReturnType<typeof openPage>;
+
+beforeEach(() => {
+  page = openPage();
+});
+
+afterEach(() => page.close());
+
+function side(name: string, changes: object): { name: string; payload: unknown } {
+  return { name, payload: { ...fresh(report), ...changes } };
+}
+
+describe('two profiles side by side', () => {
+  test('show figures, shares and findings of both', () => {
+    const figures = [{ value: '9 samples/s', label: 'steady, ± 1' }];
+    renderPair(page.root, [side('old', { figures }), side('new', {})]);
+    const text = page.root.textContent ?? '';
+    for (const words of ['A: old', 'B: new', report.headline, report.findings[0].title]) {
+      assert.ok(text.includes(words), words);
+    }
+    const steady = [...page.root.querySelectorAll('tr')].find(row =>
+      row.textContent?.startsWith('steady')
+    );
+    assert.deepEqual(
+      [...steady!.children].map(cell => cell.textContent),
+      ['steady', '9 samples/s, ± 1', '214 samples/s, ± 6']
+    );
+    assert.ok(!text.includes('not in'));
+  });
+
+  test('mark what only one of them found', () => {
+    renderPair(page.root, [side('old', {}), side('new', { findings: [] })]);
+    const marks = page.root.querySelectorAll('.ioscope-pair-only');
+    assert.equal(marks.length, report.findings.length);
+    assert.equal(marks[0].textContent, ' not in B');
+  });
+
+  test('a side that cannot be read says why, and the other is named', () => {
+    renderPair(page.root, [side('old', { format: 99 }), side('new', {})]);
+    assert.match(page.root.querySelector('[role=alert]')?.textContent ?? '', /format 99/);
+    assert.ok(page.root.textContent?.includes(report.headline));
+  });
+
+  test('what a profile says is text, whatever it looks like', () => {
+    const hostile = '<img src=x onerror="attacked()">';
+    renderPair(page.root, [side(hostile, { headline: hostile }), side('b', { headline: hostile })]);
+    assert.equal(page.root.querySelectorAll('img').length, 0);
+    assert.ok(page.root.textContent?.includes(hostile));
+  });
+
+  test('leave nothing behind', () => {
+    renderPair(page.root, [side('a', {}), side('b', {})]).dispose();
+    assert.equal(page.root.childElementCount, 0);
+  });
+});
