@@ -17,7 +17,7 @@ from jupyter_ioscope.views import bundle as bundle_module
 from jupyter_ioscope.views import png
 from jupyter_ioscope.views.bundle import LIMIT_BYTES, METADATA, mime_bundle, saved_bytes
 from jupyter_ioscope.views.flame import check_columns
-from jupyter_ioscope.views.flame_waits import all_trees
+from jupyter_ioscope.views.flame_states import all_trees
 from jupyter_ioscope.views.shapes import MIME
 from tests import builders
 from tests.view_values import HOSTILE, diagnosis, empty_diagnosis, profile

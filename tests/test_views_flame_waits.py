@@ -9,7 +9,8 @@ from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.views.bundle import LIMIT_BYTES, mime_bundle, saved_bytes
 from jupyter_ioscope.views.flame import check_columns, check_tree, columns
-from jupyter_ioscope.views.flame_waits import STATE_LABELS, all_trees, wait_trees
+from jupyter_ioscope.views.flame_states import all_trees
+from jupyter_ioscope.views.flame_waits import STATE_LABELS, wait_trees
 from jupyter_ioscope.views.shapes import MIME, IFlame
 from tests import builders
 from tests.test_diagnosis_blocked_stacks import FAULT, LABELS, ROWS, with_waits
@@ -76,5 +77,5 @@ def test_a_report_with_both_kinds_of_graphs_keeps_to_its_size() -> None:
     bundle = mime_bundle(profile, diagnose(profile))
     keys = [flame["key"] for flame in bundle[MIME]["flames"]]
     assert "workers" in keys
-    assert "waits-workers" in keys
+    assert "states-workers" in keys
     assert saved_bytes(bundle) <= LIMIT_BYTES

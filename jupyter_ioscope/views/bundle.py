@@ -15,7 +15,7 @@ from jupyter_ioscope.model.comparison import Comparison, Offer
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.views.flame import Tree
-from jupyter_ioscope.views.flame_waits import all_trees
+from jupyter_ioscope.views.flame_states import all_trees
 from jupyter_ioscope.views.html import html_of
 from jupyter_ioscope.views.payload import Size, flames, report_payload
 from jupyter_ioscope.views.png import MISSING, WIDTH, png_of

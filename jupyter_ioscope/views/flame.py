@@ -8,9 +8,10 @@ the same tree cut earlier.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 from jupyter_ioscope.errors import IoscopeError
 from jupyter_ioscope.model.readings import Stack, Stacks
@@ -39,11 +40,20 @@ class Node:
         self.children: list[Node] = []
 
 
+class Timed(NamedTuple):
+    """What of some functions' count (outermost first) lies in which stretch of the run."""
+
+    functions: tuple[int, ...]
+    weights: Mapping[int, float]
+
+
 @dataclass(frozen=True)
 class Tree:
     """All samples of some threads. `texts` is indexed by `Node.function`; the root's is -1.
 
-    With a `note`, what is counted is no samples: the note says what the root stands for.
+    With a `note`, what is counted is no samples: the note says what the root stands for. `timed`
+    says when: functions from the outside in, and what of the count lies in which stretch of the run
+    (`spans.STRETCHES` of them); empty where samples carry no times.
     """
 
     key: str
@@ -51,6 +61,7 @@ class Tree:
     root: Node = field(repr=False)
     texts: Sequence[FrameText] = field(repr=False)
     note: str = ""
+    timed: Sequence[Timed] = field(default=(), repr=False)
 
 
 def trees(stacks: Stacks | None, workers_drawn: int = WORKERS_DRAWN) -> list[Tree]:
@@ -163,7 +174,34 @@ def columns(tree: Tree, max_frames: int = GROWN) -> IFlame:
                     missing += child.count
                 start += child.count
         level = below
-    return _flame(tree, rows, missing)
+    flame = _flame(tree, rows, missing)
+    if tree.timed:
+        flame["over"] = _over(tree, rows, max_frames)
+    return flame
+
+
+def _over(tree: Tree, rows: Sequence[tuple[Node, int]], max_frames: int) -> list[str]:
+    """Each frame's own weights in hundred-thousandths of the whole. What goes on into frames that
+    are not drawn counts in the last one that is."""
+    found: dict[int, dict[int, float]] = {}
+    for functions, weights in tree.timed:
+        node = tree.root
+        for function in functions:
+            below = (one for one in node.children if one.function == function)
+            child = next(below, None)
+            if child is None or not 0 <= child.rank < max_frames:
+                break
+            node = child
+        own = found.setdefault(id(node), {})
+        for stretch, weight in weights.items():
+            own[stretch] = own.get(stretch, 0.0) + weight
+    scale = 1e5 / (tree.root.count or 1)
+    return [_sparse(found.get(id(node), {}), scale) for node, _ in rows]
+
+
+def _sparse(weights: Mapping[int, float], scale: float) -> str:
+    whole = ((stretch, round(weight * scale)) for stretch, weight in sorted(weights.items()))
+    return " ".join(f"{stretch}:{weight}" for stretch, weight in whole if weight)
 
 
 def _flame(tree: Tree, rows: list[tuple[Node, int]], missing: int) -> IFlame:

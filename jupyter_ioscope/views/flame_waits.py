@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from jupyter_ioscope.diagnosis.blocked_instants import Instant, instants_of, seen_outside
 from jupyter_ioscope.diagnosis.blocked_stacks import (
@@ -18,12 +19,14 @@ from jupyter_ioscope.diagnosis.blocked_stacks import (
     is_wait,
     state_times,
 )
+from jupyter_ioscope.diagnosis.over_time import stretches_of
 from jupyter_ioscope.model.observed import BlockedStacks
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import Frame, Stack
 from jupyter_ioscope.units import seconds
-from jupyter_ioscope.views.flame import Tree, grow, trees
+from jupyter_ioscope.views.flame import Timed, Tree, grow
 from jupyter_ioscope.views.frames import ROOT, FrameText, frame_texts
+from jupyter_ioscope.views.spans import STRETCHES
 from jupyter_ioscope.views.words import shorten
 
 STATE_LABELS = {
@@ -39,41 +42,52 @@ STATE_LABELS = {
     "wait_child": "waiting for child processes",
     "blocked": "waiting, reason not visible",
 }
-_GROUPS = (
-    ("waits-workers", "waits of workers", "worker", ("fetch",)),
-    ("waits-consumer", "waits of the consumer", "consumer", ("setup", "fetch", "step", "other")),
+GROUPS = (
+    ("waits-workers", "waits of workers", "worker"),
+    ("waits-consumer", "waits of the consumer", "consumer"),
 )
 _LEAST_INSTANTS = 3
 _DETAIL_LIMIT = 110
 
 
-def all_trees(profile: Profile) -> list[Tree]:
-    """Flame graphs of all time, then those of waiting."""
-    return [*trees(profile.stacks), *wait_trees(profile)]
+class Weighed(NamedTuple):
+    """Stacks by state of some threads: frames, and stacks below a frame for their state. Counts are
+    microseconds of real time; `over` divides each among the stretches of the run."""
+
+    frames: list[Frame]
+    stacks: list[Stack]
+    over: list[dict[int, float]]
+    instants: int
+    states_from: int  # index of the first frame that stands for a state
 
 
 def wait_trees(profile: Profile) -> list[Tree]:
     """Workers and consumer, where they were seen waiting; empty without stacks by state."""
-    blocked = profile.blocked
-    if blocked is None:
-        return []
     found = []
-    for key, label, role, phases in _GROUPS:
-        recorded = role == "consumer" or any(row.worker >= 0 for row in profile.fetches)
-        tree = _tree(profile, blocked, key, label, role, phases if recorded else None)
-        if tree is not None:
-            found.append(tree)
+    for key, label, role in GROUPS:
+        made = weighed(profile, role, phases_of(profile, role))
+        if made is not None:
+            texts = texts_of(profile, role, made.frames, made.states_from)
+            functions, _ = frame_texts(made.frames)
+            root = grow(made.stacks, functions)
+            note = f"{seconds(root.count / 1e6)} of waiting, seen at {made.instants:,} instants"
+            if root.count:
+                found.append(Tree(key, label, root, texts, note, timed(made, functions)))
     return found
 
 
-def _tree(
-    profile: Profile,
-    blocked: BlockedStacks,
-    key: str,
-    label: str,
-    role: str,
-    phases: Sequence[str] | None,
-) -> Tree | None:
+def phases_of(profile: Profile, role: str) -> Sequence[str] | None:
+    """The phases in which waiting is no idleness; None where phases are not known."""
+    if role == "consumer":
+        return ("setup", "fetch", "step", "other")
+    return ("fetch",) if any(row.worker >= 0 for row in profile.fetches) else None
+
+
+def weighed(profile: Profile, role: str, phases: Sequence[str] | None) -> Weighed | None:
+    """What threads of a role waited for within phases (None: all). None: too little was seen."""
+    blocked = profile.blocked
+    if blocked is None or profile.wall_ns <= 0:
+        return None
     rows = [
         row
         for row in instants_of(profile, (role,), None, None)
@@ -83,38 +97,47 @@ def _tree(
         return None
     outside = seen_outside(profile, (role,), phases, None, None)
     times = state_times(profile, rows, outside, blocked.rate_hz)
-    states = list(STATE_LABELS)
-    frames = [*blocked.frames, *(Frame(STATE_LABELS[state], "", 0) for state in states)]
-    stacks = _weighted(
-        blocked, rows, times, {s: len(blocked.frames) + i for i, s in enumerate(states)}
-    )
-    functions, texts = frame_texts(frames)
-    places = blocked_in(profile, role, phases=phases)
-    texts = _with_waits(frames, functions, texts, places, len(blocked.frames))
-    root = grow(stacks, functions)
-    if not root.count:
-        return None
-    note = f"{seconds(root.count / 1e6)} of waiting, seen at {len(rows):,} instants"
-    return Tree(key, label, root, texts, note)
+    states_from = len(blocked.frames)
+    frames = [*blocked.frames, *(Frame(label, "", 0) for label in STATE_LABELS.values())]
+    stacks, over = _weighted(profile, blocked, rows, times)
+    return Weighed(frames, stacks, over, len(rows), states_from)
 
 
 def _weighted(
-    blocked: BlockedStacks,
-    rows: Sequence[Instant],
-    times: dict[str, float],
-    state_frames: dict[str, int],
-) -> list[Stack]:
-    """Stacks below a frame for their state; counts are microseconds of real time."""
+    profile: Profile, blocked: BlockedStacks, rows: Sequence[Instant], times: dict[str, float]
+) -> tuple[list[Stack], list[dict[int, float]]]:
+    grid = stretches_of(profile, STRETCHES)
     in_state = Counter(row.state for row in rows)
-    seen = Counter((row.stack, row.state) for row in rows)
-    found = []
-    for (number, state), count in sorted(seen.items()):
+    seen: dict[tuple[int, str], list[int]] = {}
+    for row in rows:
+        seen.setdefault((row.stack, row.state), []).append(grid.at(row.time_ns))
+    states = {state: len(blocked.frames) + i for i, state in enumerate(STATE_LABELS)}
+    stacks, over = [], []
+    for (number, state), stretches in sorted(seen.items()):
         stack = blocked.stacks[number]
         weight = times.get(state, 0.0) / in_state[state] / 1e3
-        whole = (state_frames[state], *stack.frames)
-        time_us = round(count * weight)
-        found.append(Stack(stack.role, stack.worker, stack.pid, "", whole, time_us))
-    return found
+        whole = (states[state], *stack.frames)
+        time_us = round(len(stretches) * weight)
+        stacks.append(Stack(stack.role, stack.worker, stack.pid, "", whole, time_us))
+        over.append({at: n * weight for at, n in Counter(stretches).items()})
+    return stacks, over
+
+
+def timed(made: Weighed, functions: Sequence[int]) -> list[Timed]:
+    """When, for `Tree.timed`."""
+    return [
+        Timed(tuple(functions[frame] for frame in stack.frames), over)
+        for stack, over in zip(made.stacks, made.over, strict=True)
+    ]
+
+
+def texts_of(
+    profile: Profile, role: str, frames: Sequence[Frame], states_from: int
+) -> list[FrameText]:
+    """The texts of all frames, with how long one wait lasts where that is known."""
+    functions, texts = frame_texts(frames)
+    places = blocked_in(profile, role, phases=phases_of(profile, role))
+    return _with_waits(frames, functions, texts, places, states_from)
 
 
 def _with_waits(

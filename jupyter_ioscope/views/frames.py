@@ -9,7 +9,8 @@ from typing import NamedTuple
 from jupyter_ioscope.model.readings import Frame
 from jupyter_ioscope.views.words import clean, shorten
 
-LIBRARY, USER, CELL, ROOT = 0, 1, 2, 3  # IFlame.kinds
+# IFlame.kinds. ROOT is also a state in which a thread waits, STATE one in which it does not.
+LIBRARY, USER, CELL, ROOT, STATE = 0, 1, 2, 3, 4
 
 _NAME_LIMIT = 80
 _DETAIL_LIMIT = 110

@@ -18,7 +18,7 @@ from jupyter_ioscope.views.bars import ceiling_bars, legend, wait_bars
 from jupyter_ioscope.views.comparison import comparison_payload, progress_payload
 from jupyter_ioscope.views.evidence import cores_text, phases, tier_text
 from jupyter_ioscope.views.flame import Tree, columns
-from jupyter_ioscope.views.flame_waits import all_trees
+from jupyter_ioscope.views.flame_states import all_trees
 from jupyter_ioscope.views.key_figures import key_figures
 from jupyter_ioscope.views.outliers import outliers
 from jupyter_ioscope.views.predictions import prediction_text
@@ -36,7 +36,8 @@ _FINDINGS, _EVIDENCE, _TOGGLES, _GAPS, _COMPARISONS = 12, 8, 48, 16, 3
 
 _NO_SPANS = 2  # points of a track: text and tables ask for so few, and draw no selection
 
-_WEIGHTS = {"workers": 4, "consumer": 2, "waits-workers": 2}  # of the flame graphs, by Tree.key
+# Of the flame graphs, by Tree.key.
+_WEIGHTS = {"workers": 4, "consumer": 2, "states-workers": 3, "waits-workers": 2}
 
 
 @dataclass(frozen=True)

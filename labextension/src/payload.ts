@@ -64,7 +64,7 @@ export interface IFlame {
   /** names[name[i]] is frame i's text; detail likewise */
   names: string[];
   details: string[];
-  /** per name: 0 library, 1 user's file, 2 notebook cell, 3 root */
+  /** per name: 0 library, 1 user's file, 2 notebook cell, 3 root or a state of waiting, 4 another state */
   kinds: number[];
   name: number[];
   depth: number[];
