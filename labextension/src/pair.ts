@@ -2,8 +2,12 @@
 
 import { Disposable, Disposables } from './disposables';
 import { make, put, section } from './dom';
-import type { IBar, IFinding, IReport } from './payload';
+import { compareFlames } from './flame/difference';
+import type { IFinding, IFlame, IReport } from './payload';
 import { IReading, readReport } from './read';
+import { bars } from './sections/bars';
+import { FIRST_LOOK } from './sections/flame_wishes';
+import { flames } from './sections/flames';
 
 export interface ISide {
   name: string;
@@ -25,7 +29,9 @@ export function renderPair(el: HTMLElement, sides: ISide[]): Disposable {
   put(root, heads(sides, readings));
   const [a, b] = readings.map(reading => reading.report);
   if (a && b) {
-    put(root, make('p', 'ioscope-pair-note', NOT_A_TEST), figures(a, b), shares(a, b), found(a, b));
+    put(root, make('p', 'ioscope-pair-note', NOT_A_TEST), figures(a, b));
+    const rest = [shares(a, b, life), found(a, b), difference(a, b, life)];
+    put(root, ...rest.filter((part): part is HTMLElement => part !== null));
   }
   return life;
 }
@@ -53,41 +59,52 @@ function figures(a: IReport, b: IReport): HTMLElement {
         return [name, [value, ...doubt].join(',')];
       })
     );
-  return table('Throughput', '', values(a), values(b));
+  return table('Throughput', values(a), values(b));
 }
 
-/** Shares of the time of loop and workers: a row for each part that one of the two has. */
-function shares(a: IReport, b: IReport): HTMLElement {
-  const box = section('Where the time went', 'ioscope-pair-shares');
-  const rows = (report: IReport) => new Map(report.bars.map(bar => [bar.who, bar]));
-  const [left, right] = [rows(a), rows(b)];
-  for (const who of new Set([...left.keys(), ...right.keys()])) {
-    put(box, table('', who, parts(left.get(who)), parts(right.get(who))));
+/** Bars of A and B below each other, in the colours and with the table of a report. */
+function shares(a: IReport, b: IReport, life: Disposables): HTMLElement | null {
+  const names = new Set([...a.bars, ...b.bars].map(bar => bar.who));
+  const rows = [...names].flatMap(who =>
+    [a, b].flatMap((report, side) =>
+      report.bars
+        .filter(bar => bar.who === who)
+        .map(bar => ({ ...bar, who: `${LETTERS[side]} ${who}` }))
+    )
+  );
+  const legend = new Map([...a.legend, ...b.legend].map(entry => [entry.name, entry]));
+  return bars({ ...b, bars: rows, legend: [...legend.values()], phases: [] }, null, life);
+}
+
+/** One graph for each tab that both have: frames in the colour of what became of their share. */
+function difference(a: IReport, b: IReport, life: Disposables): HTMLElement | null {
+  const graphs = b.flames.flatMap(flame => {
+    const before = a.flames.find(other => other.key === flame.key);
+    const both = before ? compared(before, flame) : null;
+    return both ? [{ ...both, key: flame.key, label: flame.label }] : [];
+  });
+  const report = { ...b, label: 'A against B', flames: graphs, flameSource: '' };
+  const graph = flames(report, { ...FIRST_LOOK }, null, life);
+  return graph ? put(section('Functions, A against B', ''), graph) : null;
+}
+
+function compared(a: IFlame, b: IFlame): IFlame | null {
+  try {
+    return compareFlames(a, b);
+  } catch (error) {
+    console.warn('ioscope: two flame graphs could not be compared', error);
+    return null;
   }
-  return box;
 }
 
-function parts(bar: IBar | undefined): Map<string, string> {
-  return new Map((bar?.parts ?? []).map(part => [part.label, part.text]));
-}
-
-function table(
-  title: string,
-  caption: string,
-  a: Map<string, string>,
-  b: Map<string, string>
-): HTMLElement {
-  const box = title ? section(title, '') : make('div');
+function table(title: string, a: Map<string, string>, b: Map<string, string>): HTMLElement {
   const made = make('table', 'ioscope-pair-table');
-  if (caption) {
-    put(made, make('caption', '', caption));
-  }
   put(made, put(make('thead'), cells('th', ['', ...LETTERS])));
   const body = make('tbody');
   for (const label of new Set([...a.keys(), ...b.keys()])) {
     put(body, cells('td', [label, a.get(label) ?? '–', b.get(label) ?? '–']));
   }
-  return put(box, put(made, body));
+  return put(section(title, ''), put(made, body));
 }
 
 function cells(kind: 'td' | 'th', texts: string[]): HTMLElement {
