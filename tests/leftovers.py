@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -68,15 +68,25 @@ def _mapped_by_others() -> set[str]:
     for process in Path("/proc").glob("[0-9]*"):
         if int(process.name) in ours:
             continue
-        try:
-            lines = (process / "maps").read_text(errors="replace").splitlines()
-            targets = [os.readlink(link) for link in (process / "fd").iterdir()]
-        except OSError:
-            continue
-        for text in (*lines, *targets):
+        for text in (*_maps(process), *_opened(process)):
             _, there, name = text.partition("/dev/shm/")
             if there:
                 found.add(name.removesuffix(" (deleted)"))
+    return found
+
+
+def _maps(process: Path) -> list[str]:
+    with suppress(OSError):
+        return (process / "maps").read_text(errors="replace").splitlines()
+    return []
+
+
+def _opened(process: Path) -> list[str]:
+    found = []
+    with suppress(OSError):
+        for link in (process / "fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                found.append(os.readlink(link))
     return found
 
 
@@ -105,12 +115,14 @@ def nothing_left_behind(patience_s: float = 5.0) -> Iterator[None]:
     """Fails when the block leaves a process, thread, file or descriptor.
 
     The sampler's helper is meant to stay for the life of a kernel: start it before the block.
+    What is not there at every look is another program's, which was about to let go of it.
     """
     before = now()
     yield
     deadline_s = time.monotonic() + patience_s
+    left = more(before, now())
     while True:
-        left = _more(before, now())
+        left = _in_both(left, more(before, now()))
         if not left:
             return
         if time.monotonic() > deadline_s:
@@ -118,7 +130,19 @@ def nothing_left_behind(patience_s: float = 5.0) -> Iterator[None]:
         time.sleep(0.05)
 
 
-def _more(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
+def _in_both(one: dict[str, object], two: dict[str, object]) -> dict[str, object]:
+    both: dict[str, object] = {}
+    for what, value in one.items():
+        other = two.get(what)
+        if isinstance(value, set) and isinstance(other, set):
+            if value & other:
+                both[what] = value & other
+        elif other is not None:
+            both[what] = other
+    return both
+
+
+def more(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
     left: dict[str, object] = {}
     for what, value in after.items():
         old = before[what]

@@ -176,7 +176,7 @@ def recorded(source: str) -> Any:
 
 def test_without_a_recorded_cell_it_says_what_to_do() -> None:
     with pytest.raises(InputError, match="put %%ioscope on the cell"):
-        cell_of(builders.profile(), 0, shell())
+        cell_of(builders.without(builders.profile(), cell=None), 0, shell())
     with pytest.raises(InputError, match="put %%ioscope on the cell"):
         cell_of(recorded("pass"), 0, None)
 

@@ -18,6 +18,7 @@ from jupyter_ioscope.units import bytes_text, seconds
 
 _POLL_S = 0.05
 _MEMORY_EVERY_S = 0.25  # PSS costs the watched process about 0.5 ms a reading
+_SHARED = "/dev/shm/"
 _GRACE_S = 0.5  # for resource trackers to unlink semaphores once everything else is gone
 
 
@@ -98,10 +99,16 @@ class Child:
 
     def end(self) -> None:
         """Kill the whole tree, wait for it, and remove what it may have left in shared memory."""
+        # Stopped, nobody makes anything new between the look and the end.
+        self._signal(signal.SIGSTOP)
         if self.status is None:
             self.seen.update(tree.descendants(self.pid))
-        # Resource trackers ignore SIGTERM: they see everybody else go, tidy up, and end.
+        segments = _segments(self.seen | set(tree.group_members(self.pid)))
+        segments -= _segments({os.getpid()})  # the user's own, inherited
+        # Resource trackers ignore SIGTERM: they see everybody else go, tidy up, and end. One that
+        # was only about to start cannot, so what is left is removed below.
         self._signal(signal.SIGTERM)
+        self._signal(signal.SIGCONT)
         until = time.monotonic() + _GRACE_S
         while self._alive() and time.monotonic() < until:
             time.sleep(0.01)
@@ -114,9 +121,10 @@ class Child:
             time.sleep(0.01)
         os.close(self.read_fd)
         for pid in self.seen:
-            for path in glob.glob(f"/dev/shm/torch_{pid}_*"):
-                with contextlib.suppress(OSError):
-                    os.unlink(path)
+            segments.update(glob.glob(f"/dev/shm/torch_{pid}_*"))
+        for path in segments:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
 
     def _alive(self) -> bool:
         self._reap()
@@ -127,6 +135,18 @@ class Child:
         for send in (os.killpg, os.kill) if self.status is None else (os.killpg,):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 send(self.pid, number)
+
+
+def _segments(pids: set[int]) -> set[str]:
+    """Shared memory and semaphores that these processes have mapped, by path."""
+    found: set[str] = set()
+    for pid in pids:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/maps") as maps:
+            for line in maps:
+                _, there, name = line.rstrip("\n").partition(_SHARED)
+                if there and not name.endswith(" (deleted)"):
+                    found.add(_SHARED + name)
+    return found
 
 
 def _how(status: int | None) -> str:
