@@ -51,7 +51,7 @@ def judge(facts: Facts) -> Finding | None:
         ),
         advice=_advice(facts, workers, shards),
         where=facts.where(),
-        toggles=("fewer_workers",),
+        toggles=("hf_reshard", "fewer_workers") if shards > 0 else ("fewer_workers",),
         refines=_GENERAL,
     )
 
@@ -68,8 +68,8 @@ def _advice(facts: Facts, workers: int, shards: int) -> str:
     if facts.loader.fact("kind"):
         return (
             f"Divide the data into at least {workers} shards, best {2 * workers}: more files, a "
-            f"list in gen_kwargs of from_generator, or to_iterable_dataset(num_shards="
-            f"{2 * workers}) for a table. {fewer}"
+            f"list in gen_kwargs of from_generator, to_iterable_dataset(num_shards="
+            f"{2 * workers}) for a table, or stream.reshard() for Parquet files. {fewer}"
         )
     return (
         f"Divide the data into at least {workers} parts and let worker k read every "

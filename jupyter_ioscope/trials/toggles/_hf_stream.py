@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from jupyter_ioscope.optional import loaded
+from jupyter_ioscope.trials.code import dataset_name
 from jupyter_ioscope.trials.delivery import RowNumbers
 from jupyter_ioscope.trials.spec import LoaderSpec, loaded_data
 
@@ -39,3 +41,22 @@ def shuffled(spec: LoaderSpec) -> bool | None:
         return False
     plain = type(spec.sampler) is data.RandomSampler and not spec.sampler.replacement
     return True if plain and spec.sampler.num_samples == len(spec.dataset) else None
+
+
+def no_stream(spec: LoaderSpec) -> str:
+    """Why a spec reads no Hugging Face stream that could be changed, or ""."""
+    kind = getattr(loaded("datasets"), "IterableDataset", None)
+    if kind is None:
+        return "no Hugging Face dataset is read: datasets is not imported by this program"
+    return "" if isinstance(spec.dataset, kind) else "it reads no Hugging Face stream"
+
+
+def with_stream(spec: LoaderSpec, stream: Any, call: str) -> LoaderSpec:
+    """`spec` with another stream; `call` is what a user writes after the old one's name."""
+    name = dict(spec.written).get("dataset", dataset_name(spec))
+    kept = (row for row in spec.written if row[0] != "dataset")
+    return spec.changed(
+        dataset=stream,
+        before=(*spec.before, f"dataset = {name}{call}"),
+        written=(*kept, ("dataset", "dataset")),
+    )
