@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from tests.accuracy.loader import NO_STEPS, TINY, Items, Loader
+from tests.accuracy.loader import NO_STEPS, TINY, Items, Loader, compute
 
 
 class Consumer(Loader):
@@ -66,6 +66,40 @@ class LogsEveryStep(Consumer):
         for handler in self.log.handlers:
             handler.close()
         super().clean_up()
+
+
+class StepOnAllThreads(Consumer):
+    """A small network computes on two native threads while two workers keep two cores busy."""
+
+    causes = ("thread_oversubscription",)
+    advice = ("set_num_threads", "one thread")
+    severities = ("severe",)
+
+    def prepare(self) -> None:
+        torch.set_num_threads(2)
+        self.net = small_network()
+
+    def make_loader(self) -> DataLoader[Any]:
+        def get(index: int) -> Any:
+            compute(0.004)
+            return torch.zeros(3, 48, 48)
+
+        return DataLoader(Items(320, get), batch_size=16, num_workers=2)
+
+    def consume(self, batch: Any) -> None:
+        self.net(batch).square().mean().backward()
+
+
+def small_network() -> torch.nn.Module:
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 16, 3),
+        torch.nn.ReLU(),
+        torch.nn.Conv2d(16, 16, 3),
+        torch.nn.ReLU(),
+        torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(),
+        torch.nn.Linear(16, 10),
+    )
 
 
 class CollectsGarbage(Consumer):

@@ -65,13 +65,11 @@ def _toggles(threads: bool, main: bool) -> tuple[str, ...]:
 
 def _helpers(facts: Facts, in_workers: bool) -> float:
     """Mean number of threads of native libraries that ran or wanted to."""
-    rows = [
-        row for row in facts.profile.threads if _native(row) and (row.worker >= 0) is in_workers
-    ]
+    rows = [row for row in facts.profile.threads if native(row) and (row.worker >= 0) is in_workers]
     return sum(row.run_ns + row.run_queue_ns for row in rows) / facts.loop.wall_ns
 
 
-def _native(row: ThreadReadings) -> bool:
+def native(row: ThreadReadings) -> bool:
     return row.role == "other" and not any(name in row.name for name in _CARRIERS)
 
 
