@@ -1,10 +1,11 @@
-"""Three steps of a Hugging Face loader: as people write it, mapped with torch's format, everything.
+"""Steps of a Hugging Face loader: as people write it, mapped with torch's format, everything.
 
-A text set and a set of photographs are written to disk once, in a temporary folder. Every run is a
-process of its own: it loads the set and iterates one epoch in random order. Files are in the page
-cache, for all steps. What is reported:
+A text set and a set of photographs are written to disk once, in a temporary folder. People begin in
+two ways: with a list of samples in memory, or with `keep_in_memory=True`. Every run is a process of
+its own: it loads the set and times one epoch in random order, by the same code as a trial of a
+comparison. Files are in the page cache, for all steps. What is reported:
 
-- samples a second, from the first batch to the end of the epoch;
+- samples a second and CPU a sample, without the batches of the start;
 - from the call that loads the set to the first batch, in seconds;
 - the highest proportional set size (PSS) of the process and its workers, read from outside about
   ten times a second, and the part of it that is no file: mapped files count in a PSS once their
@@ -20,40 +21,38 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from jupyter_ioscope.trials.tree import descendants
+from tests.bench.hf_sets import WORKERS, make_sets, picture_loader, text_loader
 from tests.bench.measure import print_result
 
-STEPS = ("default", "mapped", "everything")
-TEXT_ROWS, QUICK_TEXT_ROWS = 100_000, 10_000
-PICTURES, QUICK_PICTURES = 1_200, 160
+# From what people write to everything; the text set has two beginnings.
+STEPS = {
+    "text": ("list", "memory", "mapped", "everything"),
+    "pictures": ("memory", "mapped", "everything"),
+}
+LOADERS = {"text": text_loader, "pictures": picture_loader}
 RUNS, QUICK_RUNS = 3, 1
-TOKENS, VOCABULARY = 128, 30_000
-BATCH = {"text": 64, "pictures": 16}
-SIDE = 224
-WORKERS = 2
+PART = 0.9  # of an epoch that is timed, after the batches of the start
 READ_EVERY_S = 0.1
-TIMEOUT_S = 200
-PHOTOS = Path(__file__).parents[2] / "notebooks"
+TIMEOUT_S = 300
 
 
 def measure(quick: bool) -> dict[str, Any]:
     """Every step of both sets, `RUNS` times in turns."""
     with tempfile.TemporaryDirectory(prefix="ioscope-hf-") as folder:
         call(["make", folder, "quick" if quick else "whole"])
-        sets = {
-            kind: steps_of(kind, folder, QUICK_RUNS if quick else RUNS)
-            for kind in ("text", "pictures")
-        }
+        sets = {kind: steps_of(kind, folder, QUICK_RUNS if quick else RUNS) for kind in STEPS}
     return {"sets": sets, "workers": WORKERS}
 
 
-def call(arguments: list[str]) -> None:
-    subprocess.run(child_command(arguments), check=True, stdout=subprocess.DEVNULL, timeout=600)
+def call(arguments: list[str]) -> str:
+    command = child_command(arguments)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=600)
+    return done.stdout
 
 
 def child_command(arguments: list[str]) -> list[str]:
@@ -62,17 +61,19 @@ def child_command(arguments: list[str]) -> list[str]:
 
 def steps_of(kind: str, folder: str, runs: int) -> dict[str, Any]:
     """step: what -> (median, lowest, highest)"""
-    found: dict[str, list[dict[str, float]]] = {step: [] for step in STEPS}
+    steps = STEPS[kind]
+    seen = {step: json.loads(call(["check", folder, kind, step])) for step in steps}
+    first = seen[steps[0]]
+    assert all(row == first for row in seen.values()), f"the steps differ in samples: {seen}"
+    found: dict[str, list[dict[str, float]]] = {step: [] for step in steps}
     for number in range(runs):
-        for step in STEPS if number % 2 == 0 else reversed(STEPS):
+        for step in steps if number % 2 == 0 else reversed(steps):
             found[step].append(one_run(kind, step, folder))
-    seen = {(row["samples"], row["checksum"]) for rows in found.values() for row in rows}
-    assert len(seen) == 1, f"the steps did not deliver the same samples: {seen}"
     summary: dict[str, Any] = {
         step: {name: spread([row[name] for row in rows]) for name in rows[0]}
         for step, rows in found.items()
     }
-    return summary | {"runs": runs, "samples": int(found["default"][0]["samples"])}
+    return {"steps": summary, "runs": runs, "samples": first[0]}
 
 
 def spread(values: list[float]) -> list[float]:
@@ -129,163 +130,47 @@ def tree_pss(pid: int) -> tuple[int, int]:
 # -- in a process of its own ------------------------------------------------------------------
 
 
-def make_sets(folder: str, quick: bool) -> None:
-    """The sets as they are, and the text set with the narrowest types that hold its numbers."""
-    import datasets
-
-    datasets.disable_progress_bars()
-    rows = text_rows(QUICK_TEXT_ROWS if quick else TEXT_ROWS)
-    rows.save_to_disk(f"{folder}/text")
-    narrow = rows.features.copy()
-    narrow["input_ids"] = datasets.Sequence(datasets.Value("int16"), length=TOKENS)
-    narrow["attention_mask"] = datasets.Sequence(datasets.Value("int8"), length=TOKENS)
-    rows.cast(narrow).save_to_disk(f"{folder}/text-narrow")
-    pictures(QUICK_PICTURES if quick else PICTURES).save_to_disk(f"{folder}/pictures")
-
-
-def text_rows(count: int) -> Any:
-    """Made-up token ids, a mask, and a text of the same number of words."""
-    import datasets
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    ids = rng.integers(0, VOCABULARY, (count, TOKENS))
-    lengths = rng.integers(TOKENS // 4, TOKENS + 1, (count, 1))
-    mask = (np.arange(TOKENS) < lengths).astype(np.int64)
-    words = np.array([f"word{number}" for number in range(1000)])
-    texts = (
-        " ".join(words[row[: length[0]] % 1000]) for row, length in zip(ids, lengths, strict=True)
-    )
-    columns = {"input_ids": list(ids), "attention_mask": list(mask), "text": list(texts)}
-    return datasets.Dataset.from_dict(columns)
-
-
-def pictures(count: int) -> Any:
-    """Real photographs in a dataset of images, with their class."""
-    import datasets
-
-    sys.path.insert(0, str(PHOTOS))
-    from photos import photo_folder
-
-    folder = photo_folder()
-    files = sorted(folder.glob("*/*.jpg"), key=lambda file: file.stem[-5:])[:count]
-    names = sorted({file.parent.name for file in files})
-    columns = {
-        "image": [{"path": None, "bytes": file.read_bytes()} for file in files],
-        "label": [names.index(file.parent.name) for file in files],
-    }
-    types = {"image": datasets.Image(), "label": datasets.Value("int64")}
-    return datasets.Dataset.from_dict(columns, features=datasets.Features(types))
-
-
-def text_loader(folder: str, step: str) -> Any:
-    import datasets
-    from torch.utils.data import BatchSampler, DataLoader, RandomSampler
-
-    if step == "default":
-        rows = datasets.load_from_disk(f"{folder}/text", keep_in_memory=True)
-        return DataLoader(
-            rows, BATCH["text"], shuffle=True, num_workers=WORKERS, collate_fn=collate_lists
-        )
-    if step == "mapped":
-        rows = datasets.load_from_disk(f"{folder}/text").with_format("torch")
-        return DataLoader(rows, BATCH["text"], shuffle=True, num_workers=WORKERS)
-    # also: narrow types on disk, only the columns that are used, a batch from one call instead of
-    # one call a row, and no worker where a batch takes less time than its hand-over
-    rows = datasets.load_from_disk(f"{folder}/text-narrow")
-    rows = rows.select_columns(["input_ids", "attention_mask"]).with_format("torch")
-    order = BatchSampler(RandomSampler(rows), BATCH["text"], drop_last=False)
-    return DataLoader(rows, batch_size=None, sampler=order)
-
-
-def collate_lists(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    import torch
-
-    numbers = {
-        name: torch.tensor([row[name] for row in rows]) for name in rows[0] if name != "text"
-    }
-    return numbers | {"text": [row["text"] for row in rows]}
-
-
-def picture_loader(folder: str, step: str) -> Any:
-    import datasets
-    from torch.utils.data import DataLoader
-
-    path = f"{folder}/pictures"
-    if step == "default":
-        rows = datasets.load_from_disk(path, keep_in_memory=True)
-        collate: Any = collate_pictures
-    elif step == "mapped":
-        rows = datasets.load_from_disk(path).with_format("torch")
-        collate = collate_tensors
-    else:
-        # also: encoded pictures are handed to a decoder that leaves out detail nobody sees
-        rows = datasets.load_from_disk(path).cast_column("image", datasets.Image(decode=False))
-        collate = partial(collate_pictures, draft=True)
-    return DataLoader(
-        rows, BATCH["pictures"], shuffle=True, num_workers=WORKERS, collate_fn=collate
-    )
-
-
-def collate_pictures(rows: list[dict[str, Any]], draft: bool = False) -> dict[str, Any]:
-    import io
-
-    import numpy as np
-    import torch
-    from PIL import Image
-
-    made = []
-    for row in rows:
-        picture = Image.open(io.BytesIO(row["image"]["bytes"])) if draft else row["image"]
-        if draft:
-            picture.draft("RGB", (SIDE, SIDE))
-        picture = picture.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
-        made.append(torch.from_numpy(np.array(picture)).permute(2, 0, 1))
-    return {"image": torch.stack(made), "label": torch.tensor([row["label"] for row in rows])}
-
-
-def collate_tensors(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    import torch
-    from torch.nn.functional import interpolate
-
-    made = [
-        interpolate(row["image"][None], (SIDE, SIDE), mode="bilinear", antialias=True)[0]
-        for row in rows
-    ]
-    return {"image": torch.stack(made), "label": torch.stack([row["label"] for row in rows])}
-
-
 def run(folder: str, kind: str, step: str) -> dict[str, float]:
-    """One epoch; the checksum shows that every step delivered the same samples."""
+    """One epoch as a trial times it: batches of the start are not counted."""
     import datasets
-    import torch
     from torch.utils.data import DataLoader  # noqa: F401  imported before the clock starts
 
+    from jupyter_ioscope.trials.spec import spec_of
+    from jupyter_ioscope.trials.trial import Plan, timed
+
     datasets.disable_progress_bars()
-    torch.manual_seed(0)
+    loader_of = LOADERS[kind]
     print("ready", flush=True)
     sys.stdin.readline()
     start = time.perf_counter()
-    loader = {"text": text_loader, "pictures": picture_loader}[kind](folder, step)
+    spec = spec_of(loader_of(folder, step))
+    made_s = time.perf_counter() - start
+    rows = len(spec.dataset)
+    plan = Plan("steady", seed=0, discard=spec.discard, samples=int(PART * rows), max_s=TIMEOUT_S)
+    found = timed(lambda message: None, lambda: False, "", spec, plan, learn=False)
+    return {
+        "first_s": made_s + found["first_batch_s"],
+        "samples_per_s": found["samples"] / found["steady_s"],
+        "cpu_ms": 1e3 * found["cpu_s"] / found["samples"],
+    }
+
+
+def checked(folder: str, kind: str, step: str) -> list[int]:
+    """Samples of an epoch and the sum of what they hold: equal for all steps of a set."""
     column = {"text": "input_ids", "pictures": "label"}[kind]
-    first = begun = 0.0
-    samples = checksum = after_first = 0
-    for batch in loader:
-        values = batch[column]
-        if not begun:
-            begun = time.perf_counter()
-            first, after_first = begun - start, -len(values)
-        samples += len(values)
-        checksum += int(values.sum())
-    rate = (samples + after_first) / (time.perf_counter() - begun)
-    return {"first_s": first, "samples_per_s": rate, "samples": samples, "checksum": checksum}
+    samples = total = 0
+    for batch in LOADERS[kind](folder, step):
+        samples += len(batch[column])
+        total += int(batch[column].sum())
+    return [samples, total]
 
 
 def child(arguments: list[str]) -> None:
     if arguments[0] == "make":
         make_sets(arguments[1], arguments[2] == "quick")
     else:
-        print(json.dumps(run(*arguments[1:])))
+        called = run if arguments[0] == "run" else checked
+        print(json.dumps(called(*arguments[1:])))
 
 
 if __name__ == "__main__":
