@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from jupyter_ioscope.api import (
         Recording,
+        bench,
         check_baseline,
         check_storage,
         compare,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         ProfileFileError,
         TrialError,
     )
+    from jupyter_ioscope.exports import difference, export
     from jupyter_ioscope.trials.sample_cache import CachedDataset
 
 __version__ = "0.1.0"
@@ -42,10 +44,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "CachedDataset": "jupyter_ioscope.trials.sample_cache",
     "Recording": "jupyter_ioscope.api",
+    "bench": "jupyter_ioscope.api",
     "check_baseline": "jupyter_ioscope.api",
     "check_storage": "jupyter_ioscope.api",
     "compare": "jupyter_ioscope.api",
     "compare_parts": "jupyter_ioscope.api",
+    "difference": "jupyter_ioscope.exports",
+    "export": "jupyter_ioscope.exports",
     "limits": "jupyter_ioscope.api",
     "load": "jupyter_ioscope.api",
     "profile": "jupyter_ioscope.api",
@@ -71,10 +76,13 @@ __all__ = [
     "Recording",
     "TrialError",
     "__version__",
+    "bench",
     "check_baseline",
     "check_storage",
     "compare",
     "compare_parts",
+    "difference",
+    "export",
     "limits",
     "load",
     "load_ipython_extension",

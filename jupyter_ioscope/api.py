@@ -1,5 +1,5 @@
-"""The public functions: record, look, compare, tune, load, check storage. Magic, command line and
-buttons call these."""
+"""The public functions: record, look, compare, tune, load, check storage, bench. Magic, command
+line and buttons call these."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
+    from jupyter_ioscope.model.bench import BenchResult
     from jupyter_ioscope.model.parts import Parts
     from jupyter_ioscope.model.storage import Baseline, BaselineCheck, Limits, StorageCheck
     from jupyter_ioscope.model.tuning import Tuning
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Recording",
+    "bench",
     "check_baseline",
     "check_storage",
     "compare",
@@ -212,6 +214,35 @@ def check_storage(
 
     not_while_recording()
     return check(path, quick, _profile_of(profile), silence_s)
+
+
+def bench(
+    name: str,
+    target: Any,
+    budget_s: float = 30.0,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancel: threading.Event | None = None,
+) -> BenchResult:
+    """Which way is faster on your own file or sample, and what it gets wrong.
+
+    Everything runs in processes of its own. Files are only read; what is converted goes to a
+    temporary folder, which is removed again.
+
+    Args:
+        name: which bench; `%ioscope bench` lists them.
+        target: a path, or an object (a sample, a loader, a function, ...), as the bench wants it.
+        budget_s: about how long it may take, in seconds; four rounds are made in any case.
+        on_progress: called with a `Progress` at most four times a second.
+        cancel: an Event that ends the bench when set.
+
+    Raises:
+        InputError: there is no such bench, or the target cannot be used; one sentence says why.
+        TrialError: the bench's process failed or was cancelled, or another comparison is running.
+    """
+    from jupyter_ioscope.benches._run import bench as run
+
+    not_while_recording()
+    return run(name, target, budget_s, on_progress, cancel)
 
 
 def limits(profile: Profile | Recording | None = None) -> Limits:

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Sequence
 from types import TracebackType
 
-from jupyter_ioscope import commands, storage_commands
+from jupyter_ioscope import bench_commands, commands, exports, storage_commands
 from jupyter_ioscope.api import Recording, load
 from jupyter_ioscope.capture.profiler import CaptureOptions
 from jupyter_ioscope.errors import InputError, IoscopeError
@@ -57,6 +57,12 @@ def _parser() -> argparse.ArgumentParser:
         "--html", metavar="PATH", help="write the report as one page that needs no network"
     )
     report.set_defaults(run=_report)
+    export = known.add_parser("export", help="a saved profile as a file for other tools")
+    exports.add_export(export)
+    export.set_defaults(run=exports.run_export)
+    difference = known.add_parser("difference", help="flame graphs of one profile against another")
+    exports.add_difference(difference)
+    difference.set_defaults(run=exports.run_difference)
     target = "LOADER is FILE.py:NAME, a DataLoader or a function without arguments that makes one"
     compare = known.add_parser("compare", help="A/B two loaders, or toggles", epilog=target)
     commands.add_compare(compare)
@@ -75,7 +81,14 @@ def _parser() -> argparse.ArgumentParser:
     baseline = known.add_parser("baseline", help="save a storage baseline, or check against it")
     storage_commands.add_baseline(baseline)
     baseline.set_defaults(run=_baseline)
-    for command in (compare, tune, storage, limits, baseline):
+    bench = known.add_parser(
+        "bench",
+        help="formats, parsers, engines on your own file or sample",
+        epilog="TARGET is a path, or FILE.py:NAME for an object or a function that makes one",
+    )
+    bench_commands.add_bench(bench)
+    bench.set_defaults(run=_bench)
+    for command in (compare, tune, storage, limits, baseline, bench):
         command.add_argument("--json", action="store_true", help="print the result as JSON")
     return made
 
@@ -144,12 +157,7 @@ def _report(options: argparse.Namespace) -> int:
 
         tried = tuple(recording.comparisons)
         html = page(recording.profile, recording.diagnosis, recording.offers, tried)
-        try:
-            with open(options.html, "w", encoding="utf-8") as file:
-                file.write(html)
-        except OSError as error:
-            raise InputError(f"cannot write {options.html!r}: {error.strerror}") from error
-        print(f"page: {options.html}", file=sys.stderr)
+        exports.write_page(options.html, html)
     return 0
 
 
@@ -176,6 +184,16 @@ def _limits(options: argparse.Namespace) -> int:
 
 def _baseline(options: argparse.Namespace) -> int:
     return _shown(storage_commands.run_baseline(options), options)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    known = bench_commands.listed(options)
+    if known:
+        print(known)
+        return 0
+    result = bench_commands.run_bench(bench_commands.from_command_line(options), options)
+    print(commands.as_json(result) if options.json else bench_commands.text_of(result))
+    return 0
 
 
 def _saved_profile(path: str | None) -> Profile | None:

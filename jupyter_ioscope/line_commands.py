@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from jupyter_ioscope import commands, storage_commands
+from jupyter_ioscope import bench_commands, commands, storage_commands
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.recording import Recording
@@ -98,6 +98,15 @@ def _baseline(options: argparse.Namespace, _namespace: Mapping[str, Any]) -> Any
     return storage_commands.run_baseline(options)
 
 
+def _bench(options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:
+    known = bench_commands.listed(options)
+    if known:
+        print(known)
+        return None
+    target = bench_commands.named_or_path(options.target, namespace, _named)
+    return bench_commands.run_bench(target, options)
+
+
 def _last_profile(namespace: Mapping[str, Any]) -> Profile | None:
     """The last profile of this notebook: results then say what they mean for its loader."""
     last = namespace.get("_ioscope")
@@ -110,4 +119,5 @@ _COMMANDS = {
     "storage": (storage_commands.add_storage, _storage),
     "limits": (storage_commands.add_limits, _limits),
     "baseline": (storage_commands.add_baseline, _baseline),
+    "bench": (bench_commands.add_bench, _bench),
 }

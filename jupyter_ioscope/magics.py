@@ -24,6 +24,7 @@ from jupyter_ioscope.capture.profiler import CaptureOptions
 from jupyter_ioscope.errors import InputError, IoscopeError
 from jupyter_ioscope.live import LiveLine
 from jupyter_ioscope.live_panel import LivePanel
+from jupyter_ioscope.model.bench import BenchResult
 from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.parts import Parts
 from jupyter_ioscope.model.profile import Cell
@@ -333,6 +334,7 @@ _loaded: dict[int, Magic] = {}
 def _formatters(shell: Any) -> list[tuple[type, Any, Any]]:
     """How the shell shows what commands return: as a table where it can, as text elsewhere."""
     from jupyter_ioscope import storage_commands
+    from jupyter_ioscope.views.benches import bench_html, bench_text
     from jupyter_ioscope.views.html import comparison_html
     from jupyter_ioscope.views.parts import parts_html, parts_text
     from jupyter_ioscope.views.text import comparison_text
@@ -344,6 +346,7 @@ def _formatters(shell: Any) -> list[tuple[type, Any, Any]]:
         (Comparison, comparison_html, comparison_text),
         (Tuning, tuning_html, tuning_text),
         (Parts, parts_html, parts_text),
+        (BenchResult, bench_html, bench_text),
         *storage_commands.forms(),
     )
     for kind, html, text in shown:

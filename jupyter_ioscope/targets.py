@@ -11,8 +11,8 @@ from typing import Any
 from jupyter_ioscope.errors import InputError
 
 
-def loader_of(target: str) -> Any:
-    """The value of NAME in FILE.py; a function is called without arguments.
+def loader_of(target: str, call: bool = True) -> Any:
+    """The value of NAME in FILE.py; a function is called without arguments, if `call`.
 
     The file is imported as a module of its own name, so that workers that are not forked can
     import it, too; what it does under `if __name__ == "__main__"` does not run.
@@ -29,7 +29,7 @@ def loader_of(target: str) -> Any:
     value = getattr(module, name, None)
     if value is None:
         raise InputError(f"{path!r} has no {name!r} at its top level")
-    if callable(value) and not hasattr(value, "dataset"):
+    if call and callable(value) and not hasattr(value, "dataset"):
         try:
             value = value()
         except Exception as error:

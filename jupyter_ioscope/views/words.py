@@ -103,7 +103,7 @@ def wrap(text: str, columns: int, start: str = "", indent: str = "") -> list[str
         if columns_of(lead + joined) > columns and words:
             lines.append(lead + words)
             lead, joined = indent, word
-        while columns_of(lead + joined) > columns:
+        while joined and columns_of(lead + joined) > columns:
             head = _take(joined, columns - columns_of(lead)) or joined[:1]
             lines.append(lead + head)
             lead, joined = indent, joined[len(head) :]

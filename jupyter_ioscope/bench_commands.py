@@ -1,0 +1,90 @@
+"""`bench`: what `%ioscope bench` and the command line have in common."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jupyter_ioscope.errors import InputError
+from jupyter_ioscope.model.bench import BenchResult
+
+
+def add_bench(made: argparse.ArgumentParser) -> None:
+    """Options of `bench`."""
+    made.add_argument("name", metavar="NAME", nargs="?", help="which bench; without one: the list")
+    made.add_argument(
+        "target", metavar="TARGET", nargs="?", help="your file, folder, sample, loader or function"
+    )
+    made.add_argument(
+        "--budget", type=float, default=30.0, metavar="S", help="seconds it may take (default 30)"
+    )
+
+
+def run_bench(target: Any, options: argparse.Namespace) -> BenchResult:
+    """Raises as `ioscope.bench` does."""
+    from jupyter_ioscope.api import bench
+
+    return bench(options.name, target, budget_s=options.budget, on_progress=progress())
+
+
+def listed(options: argparse.Namespace) -> str:
+    """The list of benches where the line names none, or no target; else "".
+
+    Raises:
+        InputError: the line names a bench that there is not, or one without a target.
+    """
+    from jupyter_ioscope.benches._bench import all_benches, bench_named
+
+    if options.name is None:
+        rows = [f"  {bench.name:<10}{bench.title}; TARGET is {bench.takes}" for bench in
+                all_benches()]  # fmt: skip
+        return "\n".join(("bench NAME TARGET, where NAME is one of", *rows))
+    if options.target is None:
+        raise InputError(f"bench {options.name} needs a target: give "
+                         f"{bench_named(options.name).takes}")  # fmt: skip
+    return ""
+
+
+def named_or_path(text: str, namespace: Mapping[str, Any], named: Callable[..., Any]) -> Any:
+    """The object that a notebook knows by this name, else the text as a path."""
+    first = text.partition(".")[0]
+    if first in namespace and not os.path.exists(os.path.expanduser(text)):
+        return named(text, namespace)
+    if text.isidentifier() and not os.path.exists(text):
+        raise InputError(f"this notebook has no {text!r}, and there is no such file: give either")
+    return text
+
+
+def from_command_line(options: argparse.Namespace) -> Any:
+    """What FILE.py:NAME names, else the text as a path."""
+    from jupyter_ioscope.benches._bench import bench_named
+    from jupyter_ioscope.targets import loader_of
+
+    bench = bench_named(options.name)
+    path, colon, _ = options.target.rpartition(":")
+    if colon and path.endswith(".py"):
+        return loader_of(options.target, call=not bench.functions)
+    return options.target
+
+
+def progress() -> Callable[[Any], None] | None:
+    """Shows on the terminal what runs; None where nobody is looking."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(step: Any) -> None:
+        end = "\n" if step.state == "done" else ""
+        sys.stderr.write(f"\r\x1b[K{step.text[:100]}{end}")
+        sys.stderr.flush()
+
+    return show
+
+
+def text_of(result: BenchResult) -> str:
+    """A bench as text."""
+    from jupyter_ioscope.views.benches import bench_text
+
+    return bench_text(result)
