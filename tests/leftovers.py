@@ -119,15 +119,20 @@ def nothing_left_behind(patience_s: float = 5.0) -> Iterator[None]:
     """
     before = now()
     yield
+    left = left_since(before, patience_s)
+    if left:
+        raise AssertionError(f"left behind: {left}")
+
+
+def left_since(before: dict[str, object], patience_s: float) -> dict[str, object]:
+    """What is still there after a while of what `before` did not hold, by kind: names, or a number
+    of descriptors."""
     deadline_s = time.monotonic() + patience_s
-    left = more(before, now())
-    while True:
-        left = _in_both(left, more(before, now()))
-        if not left:
-            return
-        if time.monotonic() > deadline_s:
-            raise AssertionError(f"left behind: {left}")
+    left = _more(before, now())
+    while left and time.monotonic() < deadline_s:
         time.sleep(0.05)
+        left = _in_both(left, _more(before, now()))
+    return left
 
 
 def _in_both(one: dict[str, object], two: dict[str, object]) -> dict[str, object]:
@@ -142,7 +147,7 @@ def _in_both(one: dict[str, object], two: dict[str, object]) -> dict[str, object
     return both
 
 
-def more(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
+def _more(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
     left: dict[str, object] = {}
     for what, value in after.items():
         old = before[what]

@@ -22,7 +22,7 @@ import jupyter_ioscope as ioscope
 from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.trials.forker import forker
 from tests.bench.measure import print_result
-from tests.leftovers import more, now
+from tests.leftovers import left_since, now
 from tests.trial_loaders import Sleeping
 
 RUNS, QUICK_RUNS = 100, 10
@@ -80,8 +80,9 @@ def cancelled_runs(runs: int, longest_s: float = LONGEST_S, seed: int = 1) -> di
             result, end_s = cancelled_run(kind, rng.uniform(0.02, longest_s))
             kept += result
             ends.append(end_s)
-            for what, value in left_since(before).items():
-                left[what] = left.get(what, 0) + (value if isinstance(value, int) else len(value))
+            for what, value in left_since(before, PATIENCE_S).items():
+                count = len(value) if isinstance(value, set) else 1
+                left[what] = left.get(what, 0) + count
     return {"runs": runs, "left": left, "with_pairs": kept, "slowest_end_s": max(ends)}
 
 
@@ -107,22 +108,6 @@ def cancelled_run(kind: dict[str, Any], after_s: float) -> tuple[bool, float]:
     timer.cancel()  # it was decided before
     timer.join()
     return made, ended - pressed[0] if pressed else 0.0
-
-
-def left_since(before: dict[str, object]) -> dict[str, Any]:
-    """What was there at every look after a run: other programs' things come and go."""
-    deadline_s = time.monotonic() + PATIENCE_S
-    left = more(before, now())
-    while left and time.monotonic() < deadline_s:
-        time.sleep(0.05)
-        found = more(before, now())
-        left = {what: _both(value, found[what]) for what, value in left.items() if what in found}
-        left = {what: value for what, value in left.items() if value}
-    return left
-
-
-def _both(one: Any, other: Any) -> Any:
-    return one & other if isinstance(one, set) else min(one, other)
 
 
 @contextmanager
