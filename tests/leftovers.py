@@ -57,36 +57,39 @@ def _shared_memory() -> set[str]:
     folder = Path("/dev/shm")
     if not folder.is_dir():
         return set()
-    names = {path.name for path in folder.iterdir()}
-    return names - _mapped_by_others() if names else names
+    inodes = {}
+    for path in folder.iterdir():
+        with suppress(OSError):
+            inodes[path.name] = path.stat().st_ino
+    theirs = _mapped_by_others() if inodes else set()
+    return {name for name, inode in inodes.items() if inode not in theirs}
 
 
-def _mapped_by_others() -> set[str]:
-    """What processes that are not below this one have mapped or open: theirs, not left by ours."""
+def _mapped_by_others() -> set[int]:
+    """Files (by inode) of shared memory that processes not below this one have mapped or open:
+    theirs, not left by ours. A semaphore's maker has it mapped by a name that is gone since."""
     ours = {os.getpid(), *everything_below()}
-    found: set[str] = set()
+    found: set[int] = set()
     for process in Path("/proc").glob("[0-9]*"):
-        if int(process.name) in ours:
-            continue
-        for text in (*_maps(process), *_opened(process)):
-            _, there, name = text.partition("/dev/shm/")
-            if there:
-                found.add(name.removesuffix(" (deleted)"))
+        if int(process.name) not in ours:
+            found |= _mapped(process) | _opened(process)
     return found
 
 
-def _maps(process: Path) -> list[str]:
+def _mapped(process: Path) -> set[int]:
     with suppress(OSError):
-        return (process / "maps").read_text(errors="replace").splitlines()
-    return []
+        lines = (process / "maps").read_text(errors="replace").splitlines()
+        return {int(line.split()[4]) for line in lines if "/dev/shm/" in line}
+    return set()
 
 
-def _opened(process: Path) -> list[str]:
-    found = []
+def _opened(process: Path) -> set[int]:
+    found = set()
     with suppress(OSError):
         for link in (process / "fd").iterdir():
             with suppress(OSError):  # closed meanwhile
-                found.append(os.readlink(link))
+                if os.readlink(link).startswith("/dev/shm/"):
+                    found.add(link.stat().st_ino)
     return found
 
 

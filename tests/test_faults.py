@@ -111,7 +111,7 @@ def test_a_block_without_a_loader_says_so() -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_killed_mid_way_leaves_a_partial_report() -> None:
     recording = api.profile()
-    with pytest.raises(RuntimeError, match="exited unexpectedly|killed by signal"), recording:
+    with pytest.raises(RuntimeError, match=r"exited unexpectedly|killed by signal"), recording:
         for _ in forked(Killed(sleep_s=0.02), batch_size=1):
             pass
     # 13 is asked for when 9 were received: two workers hold two batches each
@@ -124,10 +124,14 @@ def test_an_interrupt_ends_a_hanging_loop_and_keeps_what_was_recorded(kind: str)
     loader = forked(Hangs()) if kind == "hanging worker" else DataLoader(Hangs(), batch_size=4)
     recording = api.profile()
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt), recording:
-        for number, _ in enumerate(loader, start=1):
+
+    def loop(batches: Any) -> None:
+        for number, _ in enumerate(batches, start=1):
             if number == 3:  # the fourth never comes
                 timer.start()
+
+    with pytest.raises(KeyboardInterrupt), recording:
+        loop(loader)
     timer.join()
     del loader
     assert recording.profile.ended_by == "KeyboardInterrupt"
