@@ -25,7 +25,7 @@ from jupyter_ioscope.trials.progress import Reporter
 from jupyter_ioscope.trials.runner import Runner
 from jupyter_ioscope.trials.spec import spec_of
 from jupyter_ioscope.trials.toggles._pil_draft import DraftDecode
-from tests.bench.leaks import cancelled_runs
+from tests.bench import leaks
 from tests.leftovers import nothing_left_behind
 from tests.trial_loaders import (
     Hanging,
@@ -114,8 +114,8 @@ def test_an_empty_loader_is_reported() -> None:
 
 
 def test_ten_comparisons_cancelled_at_random_moments_leave_nothing() -> None:
-    found = cancelled_runs(10, longest_s=1.5)
-    assert found["left"] == {}
+    found = leaks.measure(quick=True)
+    assert (found["runs"], found["left"]) == (10, {})
     assert found["slowest_end_s"] < 3.0  # 0.2 s where nothing else runs
 
 
