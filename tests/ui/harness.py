@@ -190,9 +190,21 @@ class Lab:
             "([name, given]) => window.jupyterapp.commands.execute(name, given)", [name, arguments]
         )
 
-    def command_now(self, name: str) -> None:
-        """A command that is not waited for, as one that runs a cell."""
-        self.page.evaluate("name => void window.jupyterapp.commands.execute(name)", name)
+    def start(self) -> None:
+        """JupyterLab with nothing open, once all of it is there."""
+        self.page.goto(f"{self.url}/lab?reset")
+        self.page.wait_for_function("() => window.jupyterapp")
+        self.page.evaluate("() => window.jupyterapp.restored")
+
+    def run_cell(self, number: int) -> None:
+        """Start a cell without waiting for its end."""
+        self.page.evaluate(
+            """number => {
+                window.jupyterapp.shell.currentWidget.content.activeCellIndex = number;
+                void window.jupyterapp.commands.execute('notebook:run-cell');
+            }""",
+            number,
+        )
 
     def run_all(self) -> None:
         """Run all cells and wait until they have ended."""

@@ -48,14 +48,6 @@ def printed(lab: Lab, cell: int) -> Locator:
     return lab.page.locator(".jp-Notebook .jp-Cell").nth(cell).locator(".jp-OutputArea-output")
 
 
-def run(lab: Lab, cell: int) -> None:
-    """Run a cell without waiting for its end."""
-    lab.page.evaluate(
-        "n => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = n; }", cell
-    )
-    lab.command_now("notebook:run-cell")
-
-
 def test_the_panel_reads_the_kernel_while_it_is_open_and_only_then(lab: Lab) -> None:
     page = lab.page
     lab.write("live-panel.ipynb", COUNT, GONE)
@@ -71,12 +63,12 @@ def test_the_panel_reads_the_kernel_while_it_is_open_and_only_then(lab: Lab) -> 
     )
     expect(panel.locator("[data-key=throughput]")).to_contain_text("–")
     expect(panel).to_contain_text("run the cell under %%ioscope")
-    run(lab, 0)
+    lab.run_cell(0)
     expect(printed(lab, 0)).to_have_text("1")
     lab.screenshot("live-panel", ".ioscope-live")
     lab.command("application:toggle-right-area")
     panel.wait_for(state="hidden")
-    run(lab, 1)
+    lab.run_cell(1)
     expect(printed(lab, 1)).to_have_text("gone")
     assert lab.watch.errors == []
     assert lab.watch.outside == []
@@ -90,9 +82,9 @@ def test_a_profiled_cell_shows_in_panel_and_status_bar(lab: Lab) -> None:
     lab.open("status.ipynb")
     panel = open_panel(lab)
     expect(panel).to_have_attribute("data-state", "absent")
-    run(lab, 0)
+    lab.run_cell(0)
     expect(panel).to_have_attribute("data-state", "live")  # found without being asked to look
-    run(lab, 1)
+    lab.run_cell(1)
     expect(page.locator(".ioscope-status")).to_contain_text("waiting for data")
     expect(panel.locator("[data-key=throughput]")).to_contain_text("batches/s")
     expect(panel.locator("[data-key=wait]")).to_contain_text("%")
