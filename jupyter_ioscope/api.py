@@ -264,6 +264,7 @@ def save_baseline(
     repeats: int = 5,
     size_bytes: int = 256 << 20,
     engine: str = "",
+    on_step: Callable[[str], None] | None = None,
 ) -> Baseline:
     """Measure a folder's storage with fio, or with our own engine, and save the result.
 
@@ -274,6 +275,7 @@ def save_baseline(
         repeats: runs of each job; the median counts.
         size_bytes: of the test file, whole MiB.
         engine: "fio", "own", or "" for fio where it is installed.
+        on_step: called with how long it will take, then with each step, as sentences.
 
     Raises:
         InputError: it cannot be measured or saved; one sentence says why.
@@ -282,7 +284,7 @@ def save_baseline(
 
     not_while_recording()
     options = baseline.Options(seconds, repeats, size_bytes, engine)
-    found = baseline.measure(path, options)
+    found = baseline.measure(path, options, on_step)
     baseline_file.write(found, file)
     return found
 
@@ -297,11 +299,12 @@ def check_baseline(
     engine: str = "",
     p99_s: tuple[float, float] = (12e-3, 15e-3),
     loss: tuple[float, float] = (0.05, 0.08),
+    on_step: Callable[[str], None] | None = None,
 ) -> BaselineCheck:
     """Measure a folder's storage again and compare it with a saved baseline.
 
     Args:
-        path, file, seconds, repeats, size_bytes, engine: as for `save_baseline`.
+        path, file, seconds, repeats, size_bytes, engine, on_step: as for `save_baseline`.
         p99_s: 99th percentile of small random requests that warns, and that is degraded.
         loss: loss of bandwidth, as a fraction, that warns, and that is degraded.
 
@@ -315,7 +318,7 @@ def check_baseline(
     before = baseline_file.read(file)
     thresholds = baseline_check.Thresholds(*p99_s, *loss).checked()
     options = baseline.Options(seconds, repeats, size_bytes, engine)
-    now = baseline.measure(path, options)
+    now = baseline.measure(path, options, on_step)
     return baseline_check.compare(before, now, os.fspath(file), thresholds)
 
 

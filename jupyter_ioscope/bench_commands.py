@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.bench import BenchResult
+from jupyter_ioscope.progress_line import ProgressLine
+from jupyter_ioscope.units import seconds
 
 
 def add_bench(made: argparse.ArgumentParser) -> None:
@@ -23,11 +24,17 @@ def add_bench(made: argparse.ArgumentParser) -> None:
     )
 
 
-def run_bench(target: Any, options: argparse.Namespace) -> BenchResult:
-    """Raises as `ioscope.bench` does."""
+def run_bench(target: Any, options: argparse.Namespace, line: ProgressLine) -> BenchResult:
+    """`line` shows what is under way. Raises as `ioscope.bench` does."""
     from jupyter_ioscope.api import bench
 
-    return bench(options.name, target, budget_s=options.budget, on_progress=progress())
+    line.show(f"bench {options.name}: takes about {seconds(options.budget)}")
+    try:
+        return bench(
+            options.name, target, options.budget, on_progress=lambda step: line.show(step.text)
+        )
+    finally:
+        line.clear()
 
 
 def listed(options: argparse.Namespace) -> str:
@@ -68,19 +75,6 @@ def from_command_line(options: argparse.Namespace) -> Any:
     if colon and path.endswith(".py"):
         return loader_of(options.target, call=not bench.functions)
     return options.target
-
-
-def progress() -> Callable[[Any], None] | None:
-    """Shows on the terminal what runs; None where nobody is looking."""
-    if not sys.stderr.isatty():
-        return None
-
-    def show(step: Any) -> None:
-        end = "\n" if step.state == "done" else ""
-        sys.stderr.write(f"\r\x1b[K{step.text[:100]}{end}")
-        sys.stderr.flush()
-
-    return show
 
 
 def text_of(result: BenchResult) -> str:

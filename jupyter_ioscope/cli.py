@@ -19,6 +19,7 @@ from jupyter_ioscope.api import Recording, load
 from jupyter_ioscope.capture.profiler import CaptureOptions
 from jupyter_ioscope.errors import InputError, IoscopeError
 from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.progress_line import ProgressLine
 from jupyter_ioscope.targets import loader_of
 
 
@@ -183,7 +184,7 @@ def _limits(options: argparse.Namespace) -> int:
 
 
 def _baseline(options: argparse.Namespace) -> int:
-    return _shown(storage_commands.run_baseline(options), options)
+    return _shown(storage_commands.run_baseline(options, ProgressLine.of_terminal()), options)
 
 
 def _bench(options: argparse.Namespace) -> int:
@@ -191,7 +192,9 @@ def _bench(options: argparse.Namespace) -> int:
     if known:
         print(known)
         return 0
-    result = bench_commands.run_bench(bench_commands.from_command_line(options), options)
+    result = bench_commands.run_bench(
+        bench_commands.from_command_line(options), options, ProgressLine.of_terminal()
+    )
     print(commands.as_json(result) if options.json else bench_commands.text_of(result))
     return 0
 

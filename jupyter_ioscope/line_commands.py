@@ -11,6 +11,7 @@ from typing import Any
 from jupyter_ioscope import bench_commands, commands, storage_commands
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.progress_line import ProgressLine
 from jupyter_ioscope.recording import Recording
 
 
@@ -95,7 +96,7 @@ def _limits(_options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:
 
 
 def _baseline(options: argparse.Namespace, _namespace: Mapping[str, Any]) -> Any:
-    return storage_commands.run_baseline(options)
+    return storage_commands.run_baseline(options, ProgressLine.of_cell())
 
 
 def _bench(options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:
@@ -104,7 +105,7 @@ def _bench(options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:
         print(known)
         return None
     target = bench_commands.named_or_path(options.target, namespace, _named)
-    return bench_commands.run_bench(target, options)
+    return bench_commands.run_bench(target, options, ProgressLine.of_cell())
 
 
 def _last_profile(namespace: Mapping[str, Any]) -> Profile | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.storage import Baseline, BaselineCheck, Limits, StorageCheck
+from jupyter_ioscope.progress_line import ProgressLine
 
 if TYPE_CHECKING:
     from jupyter_ioscope.model.profile import Profile
@@ -66,27 +68,43 @@ def run_limits(profile: Profile | None) -> Limits:
     return limits(profile)
 
 
-def run_baseline(options: argparse.Namespace) -> Baseline | BaselineCheck:
-    """Raises as `ioscope.save_baseline` and `ioscope.check_baseline` do."""
+def run_baseline(
+    options: argparse.Namespace, line: ProgressLine | None = None
+) -> Baseline | BaselineCheck:
+    """`line` shows how long it takes and what is under way. Raises as `ioscope.save_baseline` and
+    `ioscope.check_baseline` do."""
     from jupyter_ioscope import api
 
-    how = {
+    how: dict[str, Any] = {
+        "on_step": line.show if line is not None else None,
         "seconds": options.seconds,
         "repeats": options.repeats,
         "size_bytes": options.size << 20,
         "engine": options.engine,
     }
+    try:
+        return _baseline(api, options, how)
+    finally:
+        if line is not None:
+            line.clear()
+
+
+def _baseline(
+    api: ModuleType, options: argparse.Namespace, how: dict[str, Any]
+) -> Baseline | BaselineCheck:
     if options.action == "save":
-        return api.save_baseline(options.path, options.file, **how)
+        saved: Baseline = api.save_baseline(options.path, options.file, **how)
+        return saved
     warning_ms, degraded_ms = _pair(options.p99, "--p99")
     loss, large_loss = _pair(options.loss, "--loss")
-    return api.check_baseline(
+    checked: BaselineCheck = api.check_baseline(
         options.path,
         options.file,
         p99_s=(warning_ms / 1e3, degraded_ms / 1e3),
         loss=(loss / 100, large_loss / 100),
         **how,
     )
+    return checked
 
 
 def _pair(text: str, option: str) -> tuple[float, float]:

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,12 +48,19 @@ class Outcome(NamedTuple):
     stuck_pid: int
 
 
-def run(job: str, silence_s: float, total_s: float, **arguments: Any) -> Outcome:
+def run(
+    job: str,
+    silence_s: float,
+    total_s: float,
+    on_row: Callable[[dict[str, Any]], None] | None = None,
+    **arguments: Any,
+) -> Outcome:
     """Run a job of `apart_child` and collect its rows.
 
     Args:
         silence_s: seconds without a word after which the child is given up.
         total_s: seconds after which it is given up in any case.
+        on_row: called with each row as it comes.
 
     Raises:
         CaptureError: the child could not be started, or died for a reason of its own.
@@ -63,7 +71,7 @@ def run(job: str, silence_s: float, total_s: float, **arguments: Any) -> Outcome
     doing, stuck = "starting", 0
     ended = False
     try:
-        ended, doing = _listen(process, rows, silence_s, total_s)
+        ended, doing = _listen(process, rows, silence_s, total_s, on_row)
     finally:
         if not ended:
             stuck = _end(process)
@@ -99,7 +107,11 @@ def _started(job: str, arguments: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 
 def _listen(
-    process: subprocess.Popen[bytes], rows: list[dict[str, Any]], silence_s: float, total_s: float
+    process: subprocess.Popen[bytes],
+    rows: list[dict[str, Any]],
+    silence_s: float,
+    total_s: float,
+    on_row: Callable[[dict[str, Any]], None] | None,
 ) -> tuple[bool, str]:
     """(whether the child came to its end, what it was doing last)."""
     assert process.stdout is not None
@@ -120,6 +132,8 @@ def _listen(
             row = json.loads(line)
             rows.append(row)
             doing = str(row.get("doing") or doing)
+            if on_row is not None:
+                on_row(row)
 
 
 def _end(process: subprocess.Popen[bytes]) -> int:

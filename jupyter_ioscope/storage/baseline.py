@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -15,12 +15,15 @@ from jupyter_ioscope.storage import apart, filesystems, fio
 from jupyter_ioscope.storage.baseline_jobs import OWN
 from jupyter_ioscope.storage.cgroups import Groups
 from jupyter_ioscope.storage.own_engine import LARGE, NAME, SMALL
-from jupyter_ioscope.units import bytes_text
+from jupyter_ioscope.units import bytes_text, seconds
 
 _PATTERNS = (("randread", SMALL), ("randwrite", SMALL), ("seqread", LARGE), ("seqwrite", LARGE))
 # fio's engines, with the number of requests under way at once.
 _ENGINES = (("psync", 1), ("libaio", 16), ("io_uring", 16))
 _SILENCE_S, _REMOVE_S = 60.0, 2.0
+# What a run takes beyond its time (fio starts and ends), and how fast a file is laid out: of a
+# virtual disk, for a sentence that says "about".
+_RUN_S, _LAY_OUT_BYTES_PER_S = 0.15, 200e6
 
 
 class Options(NamedTuple):
@@ -55,8 +58,15 @@ class Options(NamedTuple):
         return self
 
 
-def measure(path: str | os.PathLike[str], options: Options | None = None) -> Baseline:
+def measure(
+    path: str | os.PathLike[str],
+    options: Options | None = None,
+    on_step: Callable[[str], None] | None = None,
+) -> Baseline:
     """Measure a folder's storage now: every job `repeats` times, one round after the other.
+
+    `on_step` is called with a sentence before anything is measured, which says how long it will
+    take, and then with each step.
 
     Raises:
         InputError: it cannot be measured, or an option cannot be used; one sentence says why.
@@ -67,10 +77,12 @@ def measure(path: str | os.PathLike[str], options: Options | None = None) -> Bas
     tool = _tool(options.engine)
     jobs = _jobs(tool, options.depth)
     long_s = _SILENCE_S + len(jobs) * (options.seconds + 2)
+    steps = _Steps(on_step, len(jobs) * options.repeats, expected_s(jobs, options))
     outcome = apart.run(
         "baseline",
         long_s,
         long_s * (options.repeats + 1),
+        steps.row,
         path=place,
         size=options.size_bytes,
         seconds=options.seconds,
@@ -84,6 +96,28 @@ def measure(path: str | os.PathLike[str], options: Options | None = None) -> Bas
         _remove(outcome)
         raise InputError(f"{place!r} does not answer: given up while {outcome.silent}")
     return _made(outcome.rows, place, tool, options)
+
+
+def expected_s(jobs: Sequence[fio.Job], options: Options) -> float:
+    """About how long a baseline takes, in seconds: its runs, and laying its file out."""
+    return len(jobs) * options.repeats * (options.seconds + _RUN_S) + (
+        options.size_bytes / _LAY_OUT_BYTES_PER_S
+    )
+
+
+class _Steps:
+    """Says how long a baseline will take, and then how far it is."""
+
+    def __init__(self, say: Callable[[str], None] | None, runs: int, seconds_: float) -> None:
+        self._say, self._runs, self._done = say, runs, 0
+        if say is not None:
+            say(f"measuring takes about {seconds(seconds_)}")
+
+    def row(self, row: dict[str, Any]) -> None:
+        self._done += "run" in row
+        if self._say is not None and ("run" in row or "doing" in row):
+            doing = row.get("doing", "measuring")
+            self._say(f"{doing}: {self._done} of {self._runs} runs done")
 
 
 def _tool(engine: str) -> str:

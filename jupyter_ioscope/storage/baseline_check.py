@@ -87,21 +87,22 @@ def _refuse_unlike(before: Baseline, now: Baseline) -> None:
 def _change(row: JobResult, old: JobResult, limits: Thresholds) -> JobChange:
     change = row.bytes_per_s / old.bytes_per_s - 1 if old.bytes_per_s > 0 else 0.0
     apart = row.bytes_per_s_high < old.bytes_per_s_low or row.bytes_per_s_low > old.bytes_per_s_high
-    verdicts, reasons = ["same"], []
+    told: list[tuple[str, str]] = []  # (verdict, reason)
     if apart and change < -limits.loss_warning:
-        verdicts.append("degraded" if change < -limits.loss_degraded else "warning")
-        reasons.append(f"{percent(-change)} less bandwidth")
+        found = "degraded" if change < -limits.loss_degraded else "warning"
+        told.append((found, f"{percent(-change)} less bandwidth"))
     elif apart and change > limits.loss_warning:
-        verdicts.append("faster")
-        reasons.append(f"{percent(change)} more bandwidth")
+        told.append(("faster", f"{percent(change)} more bandwidth"))
     elif abs(change) > limits.loss_warning:
-        reasons.append(f"{percent(change)} bandwidth, but the repeats overlap: not told apart")
+        text = f"{percent(change)} bandwidth, but the repeats overlap: not told apart"
+        told.append(("same", text))
     # The two limits on latency are for small random requests; a large one takes longer anyway.
     if row.pattern.startswith("rand") and row.p99_s > limits.p99_warning_s:
-        verdicts.append("degraded" if row.p99_s > limits.p99_degraded_s else "warning")
-        reasons.append(f"99th percentile {seconds(row.p99_s)}")
-    verdict = max(verdicts, key=ORDER.index)
-    return JobChange(row, old, change, apart, verdict, tuple(reasons))
+        found = "degraded" if row.p99_s > limits.p99_degraded_s else "warning"
+        told.append((found, f"99th percentile {seconds(row.p99_s)}"))
+    told.sort(key=lambda one: -ORDER.index(one[0]))  # the reason of the verdict comes first
+    verdict = told[0][0] if told else "same"
+    return JobChange(row, old, change, apart, verdict, tuple(text for _, text in told))
 
 
 def _notes(before: Baseline, now: Baseline) -> Iterator[str]:

@@ -57,9 +57,10 @@ def _job(row: JobResult) -> tuple[str, ...]:
 
 
 def check_headline(found: BaselineCheck) -> str:
-    """The verdict, and the job that is the reason of it."""
+    """The verdict, and of the jobs that are the reason of it the one that changed most."""
     worst = [row for row in found.rows if row.verdict == found.verdict and row.reasons]
-    why = f": {_name(worst[0].job)}, {worst[0].reasons[0]}" if worst else ""
+    most = max(worst, key=lambda row: abs(row.change), default=None)
+    why = f": {_name(most.job)}, {most.reasons[0]}" if most is not None else ""
     return f"{found.path} {_VERDICTS.get(found.verdict, found.verdict)}{why}"
 
 
