@@ -96,6 +96,22 @@ def test_one_large_value_among_many_is_found_and_the_rest_narrowed(tmp_path: Pat
     assert cast[7]["small"] == loader.dataset[7]["small"]
 
 
+def test_only_the_rows_of_an_indices_mapping_are_looked_at_and_written(tmp_path: Path) -> None:
+    made = datasets.Dataset.from_dict({"x": [[k % 100] * 16 for k in range(999)] + [[2**40] * 16]})
+    made.save_to_disk(str(tmp_path / "rows"))
+    some = datasets.load_from_disk(str(tmp_path / "rows")).select([5, 3, 700, 8] * 5)
+    spec, same = checked(DataLoader(some, batch_size=5), "hf_narrow_casts")
+    narrow = spec.dataset
+    assert (len(narrow), narrow.data.num_rows, narrow._indices) == (20, 20, None)
+    assert narrow.features["x"] == datasets.List(datasets.Value("uint8"))
+    assert same.verdict in {"identical", "close"}
+    said = " ".join(spec.notes)
+    assert "hf_flatten_indices brings alone" in said
+    assert "0.1 MB" not in said  # of 20 rows, not of all 1,000
+    user = run_code(code_of(spec_of(DataLoader(some, 5)), spec), DataLoader(some, 5)).dataset
+    assert (user.data.num_rows, user._indices) == (20, None)
+
+
 def test_a_dataset_that_is_narrow_already_is_refused() -> None:
     made = datasets.Dataset.from_dict(
         {"x": np.arange(40, dtype=np.float32)},
