@@ -118,9 +118,14 @@ def test_nothing_that_the_loop_did_is_above_a_ceiling() -> None:
 # -- bandwidth ----------------------------------------------------------------------------------
 
 
-def reading(states: dict[str, float], rates: Callable[[float], float], busy: float) -> Profile:
-    """Four workers; the tree reads from the device at `rates` bytes/s, which is `busy`."""
-    base = builders.profile(4, states=states, fetch_ms=40, batches=200, step_ms=0.2)
+def reading(
+    states: dict[str, float], rates: Callable[[float], float], busy: float, fetched: int = 10**6
+) -> Profile:
+    """Four workers; the tree reads from the device at `rates` bytes/s, which is `busy`; a fetch
+    brings `fetched` bytes of that."""
+    base = builders.profile(
+        4, states=states, fetch_ms=40, batches=200, step_ms=0.2, read_bytes=fetched
+    )
     times = tuple(range(base.start_ns, base.end_ns, S // 4))
     read, total = [0.0], 0.0
     for t in times[1:]:
@@ -155,6 +160,13 @@ def test_an_even_rate_of_a_device_that_is_not_saturated_tells_nothing() -> None:
     assert "storage_bandwidth" in ceilings(value), "two readers on average, and busy all the time"
     idle = reading({"cpu": 0.5, "disk": 0.5}, lambda _: 100e6, 0.5)
     assert "storage_bandwidth" not in ceilings(idle)
+
+
+def test_what_imports_read_is_no_rate_of_the_loop() -> None:
+    value = reading({"cpu": 0.8, "disk": 0.2}, lambda part: 300e6 if part < 0.3 else 0.0, 0.1, 0)
+    assert "storage_bandwidth" not in ceilings(value)
+    hardly = builders.profile(2, states={"cpu": 0.99, "disk": 0.01}, batches=150)
+    assert "storage" not in ceilings(hardly)
 
 
 # -- GIL ----------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
@@ -24,6 +26,14 @@ def test_a_loop_of_ones_own_is_told_what_its_threads_did() -> None:
     assert "On average 6.0 of them stood in line for the interpreter lock (GIL)." in detail
     quiet = builders.empty_profile(threads=(_thread(1, "sleep"),))
     assert "GIL" not in diagnose(quiet).detail
+
+
+def test_of_a_cell_shorter_than_a_beat_no_use_of_the_cores_is_told() -> None:
+    thread = _thread(1, "running")
+    long = builders.empty_profile(threads=(dataclasses.replace(thread, run_ns=10**9),))
+    short = builders.without(long, end_ns=long.start_ns + 5_000_000)
+    assert "used 1 of 4 cores" in diagnose(long).detail.replace("1.0", "1")
+    assert "used" not in diagnose(short).detail
 
 
 def _thread(tid: int, state: str) -> ThreadReadings:

@@ -188,7 +188,7 @@ def test_phases_are_shares_of_the_fetching_threads_time() -> None:
 
 def test_threads_that_hand_batches_on_are_shown_where_they_work() -> None:
     busy = builders.profile(2, feeder_ms=6, fetch_ms=20, batches=100)
-    assert [name for name, _ in handing_on(diagnose(busy).waits)] == ["feeders"]
+    assert [name for name, _ in handing_on(diagnose(busy).waits)] == ["feeder threads"]
     idle = builders.profile(2, feeder_ms=0.01, fetch_ms=20, batches=100)
     assert handing_on(diagnose(idle).waits) == []
     assert handing_on(waits(2)) == []

@@ -37,14 +37,15 @@ def process(facts: Facts) -> Ceiling | None:
     if facts.alone:
         before, what = [row.wait_ns / 1e9 for row in batches], "fetching"
     else:
-        before, what = _taken_over_s(facts), "taking over"
+        before, what = _taken_over_s(facts), "taking batches over"
     if not steps or not before:
         return None
     whole = mean(steps) + mean(before)
     if whole < (1 + _ADDS) * max(mean(steps), mean(before)):
         return None
+    doing = "fetching a batch" if facts.alone else "taking a finished batch over from its worker"
     how = (
-        f"One thread does both: {what} a batch takes {seconds(mean(before))}, your step "
+        f"One thread does both: {doing} takes {seconds(mean(before))}, your step "
         f"{seconds(mean(steps))}."
     )
     error = max(relative_error(steps) or 0.0, relative_error(before) or 0.0) or None

@@ -8,6 +8,7 @@ from math import inf
 from jupyter_ioscope.diagnosis.ceilings_row import UNKNOWN_RELATIVE, ceiling, many
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.spread import together
+from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Ceiling
 from jupyter_ioscope.model.readings import Series
 from jupyter_ioscope.units import bytes_text, percent, seconds, significant
@@ -19,6 +20,8 @@ _READERS = 1.3
 # A rate seen for a moment says that the device can do more only if it is this much higher.
 _FASTER = 1.3
 _LEAST_BYTES_A_BATCH = 4_096
+# Of the fetches' time: less waiting than this is an import in the first fetch, or a pipe.
+_LEAST_BLOCKED = 0.02
 _WINDOW_NS = 400_000_000
 
 
@@ -38,7 +41,8 @@ def _blocked(
     facts.need_states()
     blocked_ns = sum(map(facts.part_ns, parts))
     batches = len(facts.profile.fetches)
-    if not blocked_ns or not batches:
+    spent_ns = sum(row.fetch_ns for row in facts.fetches)
+    if not batches or blocked_ns <= _LEAST_BLOCKED * spent_ns:
         return None
     readers = 1 if facts.alone else max(1, facts.workers - facts.workers_without_work)
     rows = [part for row in facts.fetching for part in row.parts if part.name in parts]
@@ -52,12 +56,15 @@ def _blocked(
 
 
 def _calls(facts: Facts, resource: str) -> str:
-    """How many read calls that were, where the processes' counters are known."""
-    calls = sum(max(0, row.read_calls) for row in facts.profile.processes)
-    batches = len(facts.profile.batches)
-    if resource != "storage" or not calls or not batches:
+    """How many read calls of fetching processes that were, where their counters are known. Reads
+    of pipes are among them."""
+    if resource != "storage":
         return ""
-    return f" in at most {significant(calls / batches)} reads"
+    try:
+        calls = facts.storage.read_calls_per_sample * facts.samples_per_batch
+    except NotMeasuredError:
+        return ""
+    return f" in at most {significant(calls)} reads" if calls >= 1 else ""
 
 
 def storage_bandwidth(facts: Facts) -> Ceiling | None:
@@ -70,6 +77,8 @@ def storage_bandwidth(facts: Facts) -> Ceiling | None:
     own = facts.profile.series.get("tree_read_bytes")
     batches = len(facts.profile.batches)
     if own is None or not batches or own.total() < _LEAST_BYTES_A_BATCH * batches:
+        return None
+    if _fetched_bytes(facts) < _LEAST_BYTES_A_BATCH * batches:
         return None
     length_s = (own.time_ns[-1] - own.time_ns[0]) / 1e9
     if length_s <= 0:
@@ -96,6 +105,18 @@ def storage_bandwidth(facts: Facts) -> Ceiling | None:
         UNKNOWN_RELATIVE / 4, how,
     )  # fmt: skip
     return None if found is None else _at_least(found)
+
+
+def _fetched_bytes(facts: Facts) -> float:
+    """What fetches brought from a device; the rest of the tree's reads are imports and the like,
+    as are those of each process's first fetch."""
+    first: set[int] = set()
+    blocks = 0
+    for row in sorted(facts.fetches, key=lambda fetch: fetch.start_ns):
+        if row.pid in first:
+            blocks += row.read_blocks
+        first.add(row.pid)
+    return blocks * 512.0  # ru_inblock counts blocks of 512 bytes: getrusage(2)
 
 
 def _at_least(found: Ceiling) -> Ceiling:

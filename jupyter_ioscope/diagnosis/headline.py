@@ -19,6 +19,8 @@ FEW_BATCHES = 8
 MUCH = 0.2
 NO_BATCH = "The loader gave no batch."
 # States in words, for a cell that got its data from no loader.
+# Exact times of threads are read now and then: of a shorter cell they tell of what was before it.
+_LEAST_CELL_S = 0.2
 _DOING = {
     "running": "computing",
     "cpu_elsewhere": "waiting for threads that computed",
@@ -135,8 +137,8 @@ def _without_a_loader(facts: Facts) -> str:
         return ""
     lines = ["Only loops over these are recorded batch by batch; a loop of your own is not."]
     own = [row for row in profile.threads if row.pid == profile.pid and row.run_ns > 0]
-    if own and profile.wall_s > 0:
-        cores = sum(row.run_ns for row in own) / profile.wall_s / 1e9
+    if own and profile.wall_s >= _LEAST_CELL_S:
+        cores = sum(row.run_ns / max(1, row.last_ns - row.first_ns, profile.wall_ns) for row in own)
         used = f"{significant(cores, 2)} of {facts.cores:g} cores"
         many = "thread" if len(own) == 1 else "threads"
         lines.append(f"{len(own)} {many} of this process used {used}.")

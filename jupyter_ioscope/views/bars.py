@@ -37,11 +37,15 @@ def drawn_workers(workers: Sequence[ThreadWaits], limit: int = WORKERS_DRAWN) ->
     return len(workers) if len(workers) <= limit + 1 else limit
 
 
+# A row's name in all views.
+FEEDERS = "feeder threads"
+
+
 def handing_on(waits: Waits) -> list[tuple[str, ThreadWaits]]:
     """The feeder threads of all workers as one row, and the thread that pins memory, each where it
     was busy enough to be seen: mostly they wait."""
     found = []
-    for who, name in (("feeder", "feeders"), ("pin_memory", "pin memory")):
+    for who, name in (("feeder", FEEDERS), ("pin_memory", "pin memory")):
         rows = [row for row in waits.others if row.who == who]
         if rows and (row := merged(rows)).wall_ns:
             quiet = row.fraction("idle") + row.fraction("rest")

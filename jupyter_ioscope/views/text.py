@@ -9,6 +9,7 @@ from jupyter_ioscope.model.comparison import Comparison, Offer
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.units import NBSP, percent, rate, seconds
+from jupyter_ioscope.views.bars import FEEDERS
 from jupyter_ioscope.views.payload import (
     Size,
     comparison_payload,
@@ -111,6 +112,8 @@ def _where_time_went(report: IReport) -> Iterator[str]:
         )
         start = f"  {_pad(fit(bar['who'], width), width)}  {_blocks(bar)}  "
         yield from wrap(listed or "nothing recorded", WIDTH, start, " " * columns_of(start))
+    if any(bar["who"] == FEEDERS for bar in report["bars"]):
+        yield "  Feeder threads pack what a worker has finished and send it to the loop."
     yield from _phases(report, width)
     signs = [f"{_SIGNS[entry['name']]} {entry['label']}" for entry in report["legend"]]
     yield from wrap("   ".join(signs), WIDTH, "  ", "  ")
@@ -120,7 +123,8 @@ def _phases(report: IReport, width: int) -> Iterator[str]:
     """The phases of the fetching threads in one line, then who wanted the cores."""
     parts = [f"{row['label']} {row['share']}" for row in report["phases"]]
     if parts:
-        yield from wrap(", ".join(parts), WIDTH, f"  {_pad('phases', width)}  ", " " * (width + 4))
+        start = f"  {_pad('fetchers were', width)}  "
+        yield from wrap(", ".join(parts), WIDTH, start, " " * columns_of(start))
     if report["cores"]:
         yield from wrap(report["cores"], WIDTH, "  ", "  ")
 
