@@ -15,6 +15,7 @@ from jupyter_ioscope.capture.loaders.hf_datasets import Looped
 from jupyter_ioscope.capture.profiler import CaptureOptions, Profiler, recording
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.errors import InputError, IoscopeError
+from jupyter_ioscope.exports import Exports
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.comparison import Comparison, Offer
 from jupyter_ioscope.model.diagnosis import Diagnosis, Waits
@@ -38,7 +39,7 @@ _NO_LOADER = (
 _LONGEST_MESSAGE = 300  # characters of the message of an exception that ended a cell
 
 
-class Recording:
+class Recording(Exports):
     """One profile and what is read from it.
 
     A context manager while it records (`with ioscope.profile() as p:`); after that its
@@ -70,8 +71,7 @@ class Recording:
         made = cls()
         made._profile = profile
         made._saved_offers = offers
-        made.comparisons = list(comparisons)
-        made.results = [*comparisons]
+        made.comparisons, made.results = list(comparisons), [*comparisons]
         return made
 
     def start(self) -> None:

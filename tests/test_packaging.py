@@ -21,9 +21,14 @@ from packaging.utils import canonicalize_name
 REPOSITORY = Path(__file__).parents[1]
 FRONT_END = REPOSITORY / "labextension"
 EXTENSION = "share/jupyter/labextensions/jupyter-ioscope"
+FRONT_END_LIMIT_BYTES = 250_000  # of all scripts together; plotly is not among them
 WIDGET_LIMIT_BYTES = 250_000
 HEAVY = ("torch", "datasets", "numpy", "plotly", "ipywidgets", "anywidget", "IPython", "pynvml")
-SVG_NAMESPACE = "http://www.w3.org/2000/svg"
+# Names that look like addresses; nothing asks for them.
+NAMES = {
+    "http://www.w3.org/2000/svg",
+    "https://www.speedscope.app/file-format-schema.json",  # what speedscope's files begin with
+}
 
 
 def run(*command: str, cwd: Path) -> str:
@@ -85,7 +90,10 @@ def metadata(wheel: zipfile.ZipFile) -> Message:
 class TestWheel:
     def test_holds_the_package_the_alias_and_the_front_end(self, wheel: zipfile.ZipFile) -> None:
         names = set(wheel.namelist())
-        assert {"ioscope.py", "jupyter_ioscope/static/widget.js"} <= names
+        assert {
+            "ioscope.py",
+            *(f"jupyter_ioscope/static/{n}.js" for n in ("widget", "page")),
+        } <= names
         extension = [name for name in names if f".data/data/{EXTENSION}/" in name]
         ends = ("/package.json", "/install.json", "/static/style.js", "/plugin.json")
         for end in ends:
@@ -116,13 +124,22 @@ class TestWheel:
         scripts = [name for name in wheel.namelist() if name.endswith(".js")]
         for name in scripts:
             text = wheel.read(name).decode()
-            urls = set(re.findall(r"""["'`](https?://[^"'`]+)""", text)) - {SVG_NAMESPACE}
+            urls = set(re.findall(r"""["'`](https?://[^"'`]+)""", text)) - NAMES
             assert urls == set(), name
             assert not re.search(r"(?m)^//# sourceMappingURL", text), name
 
-    def test_widget_is_small(self, wheel: zipfile.ZipFile) -> None:
-        size = wheel.getinfo("jupyter_ioscope/static/widget.js").file_size
+    @pytest.mark.parametrize("name", ["widget.js", "page.js"])
+    def test_scripts_of_reports_are_small(self, wheel: zipfile.ZipFile, name: str) -> None:
+        size = wheel.getinfo(f"jupyter_ioscope/static/{name}").file_size
         assert 10_000 < size <= WIDGET_LIMIT_BYTES
+
+    def test_the_whole_extension_is_small(self, wheel: zipfile.ZipFile) -> None:
+        sizes = [
+            entry.file_size
+            for entry in wheel.infolist()
+            if "/labextensions/" in entry.filename and entry.filename.endswith((".js", ".css"))
+        ]
+        assert 10_000 < sum(sizes) <= FRONT_END_LIMIT_BYTES
 
     def test_installs_little_by_itself(self, metadata: Message) -> None:
         required = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]

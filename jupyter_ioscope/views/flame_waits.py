@@ -154,7 +154,7 @@ def _with_waits(
         number = functions[index]
         wait_s = waits.get((frame.name, frame.file), math.nan)
         text = texts[number]
-        if index >= states_from:
+        if states_from <= index < states_from + len(STATE_LABELS):
             found[number] = text._replace(detail="state of the thread", kind=ROOT)
         elif is_wait(frame):
             found[number] = text._replace(detail="what the kernel was asked for")

@@ -19,7 +19,6 @@ from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.views.html import html_of
 from jupyter_ioscope.views.payload import Size, report_payload
 from jupyter_ioscope.views.shapes import IReport
-from jupyter_ioscope.views.words import clean
 
 SCRIPT = Path(__file__).parent.parent / "static" / "page.js"
 _SIZE = Size(frames=6000, points=300)  # a page is no notebook: it need not stay below 150 kB
@@ -39,8 +38,13 @@ def page(
 ) -> str:
     """A whole HTML page for one file on disk: the report as in a notebook, drawn by a script that
     lies in the page; without JavaScript the tables. It loads nothing and is forbidden to."""
-    title = escape(f"ioscope: {clean(profile.label, 80)}" if profile.label else "ioscope")
     report = report_payload(profile, diagnosis, offers, comparisons, variable, size=_SIZE)
+    return page_of(report, script)
+
+
+def page_of(report: IReport, script: Path = SCRIPT) -> str:
+    """The page of a report that exists already."""
+    title = escape(f"ioscope: {report['label']}" if report["label"] else "ioscope")
     code = _script(script)
     allowed = f"'sha256-{_digest(code)}'" if code else "'none'"
     rules = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"

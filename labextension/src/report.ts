@@ -109,6 +109,9 @@ class ReportView implements IReportView {
       ...outliers(report.outliers, selection)
     ];
     const flame = flames(report, memory.flames, selection, life);
+    if (report.flames.some(one => one.delta) && !report.bars.length) {
+      opened.add('Flame graph'); // two profiles against each other: there is nothing else to see
+    }
     return [
       deep('Ceilings', ceilingsGist(report), [ceilings(report)], opened, life),
       deep('Timeline', timelineGist(report), overTime, opened, life),

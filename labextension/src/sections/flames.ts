@@ -78,7 +78,12 @@ class Flames {
 
   private async copy(): Promise<void> {
     const text = this.columns ? foldedText(this.columns) : '';
-    this.said.textContent = await copyText(text, null);
+    this.say(await copyText(text, null));
+  }
+
+  private say(words: string): void {
+    this.said.textContent = words;
+    this.said.hidden = !words;
   }
 
   private show(index: number): void {
@@ -104,7 +109,7 @@ class Flames {
     }
     const span = this.selection?.span ?? null;
     this.columns = reshaped(whole, this.wishes.wish(span));
-    this.said.textContent = span ? this.followed(whole, span) : '';
+    this.say(span ? this.followed(whole, span) : '');
     if (!this.columns) {
       this.box.replaceChildren(make('p', 'ioscope-note', 'Nothing was seen here.'));
     } else if (this.memory.table) {
