@@ -83,6 +83,7 @@ def test_notebook_7_draws_reports_and_has_the_button(notebook_7: Lab) -> None:
     )
     lab.wait_idle()
     lab.run_all()
+    lab.page.locator(".ioscope-deep[data-section='Flame graph'] > summary").click()
     lab.page.locator(".ioscope-flame canvas").wait_for()
     lab.screenshot("notebook-7")
     # read as a page, not through the slot that Notebook makes of long outputs

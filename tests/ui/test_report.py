@@ -49,6 +49,11 @@ def show(**changes: object) -> str:
     )
 
 
+def unfold(lab: Lab, title: str) -> None:
+    """Open a section for those who dig."""
+    lab.page.locator(f".ioscope-deep[data-section='{title}'] > summary").click()
+
+
 def test_a_report_is_drawn_before_html_in_both_themes(lab: Lab) -> None:
     lab.write("themes.ipynb", show())
     lab.open("themes.ipynb")
@@ -57,6 +62,9 @@ def test_a_report_is_drawn_before_html_in_both_themes(lab: Lab) -> None:
     report.wait_for()
     assert lab.page.locator(".fallback").count() == 0
     canvas = lab.page.locator(".ioscope-flame canvas")
+    assert not canvas.is_visible()
+    for title in ("Ceilings", "Timeline", "Flame graph"):
+        unfold(lab, title)
     canvas.wait_for()
     assert canvas.evaluate(
         "c => [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data].some(v => v)"
@@ -151,6 +159,7 @@ def test_keys_in_the_report_are_no_shortcuts_of_the_notebook(lab: Lab) -> None:
     lab.write("keys.ipynb", show())
     lab.open("keys.ipynb")
     lab.run_all()
+    unfold(lab, "Flame graph")
     canvas = lab.page.locator(".ioscope-flame canvas")
     canvas.focus()
     for key in ("ArrowDown", "ArrowDown", "b", "d", "d", "Enter"):
