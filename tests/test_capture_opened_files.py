@@ -298,7 +298,7 @@ def test_a_foreign_child_counts_nothing(folder: Path) -> None:
 
 
 def test_many_threads_lose_no_count(tmp_path: Path) -> None:
-    counts = OpenCounts(KeptCounts(str(tmp_path / "opens-1.bin"), worker=3))
+    counts = OpenCounts(lambda: KeptCounts(str(tmp_path / "opens-1.bin"), worker=3))
 
     def work() -> None:
         for number in range(3_000):
@@ -314,8 +314,17 @@ def test_many_threads_lose_no_count(tmp_path: Path) -> None:
     assert (pid, worker, dict(rows)) == (os.getpid(), 3, dict(counts.rows()))
 
 
+def test_where_nothing_is_opened_no_file_is_made(tmp_path: Path) -> None:
+    counts = OpenCounts(lambda: KeptCounts(str(tmp_path / "opens-1.bin"), worker=0))
+    assert list(tmp_path.iterdir()) == []
+    counts.note(("/data/a", 1, 0))
+    [(_, _, rows)] = read_kept(str(tmp_path))
+    assert rows == [(("/data/a", 1, 0), 1)]
+    counts.close()
+
+
 def test_more_files_than_the_table_holds_count_under_one_name(tmp_path: Path) -> None:
-    counts = OpenCounts(KeptCounts(str(tmp_path / "opens-1.bin"), worker=0))
+    counts = OpenCounts(lambda: KeptCounts(str(tmp_path / "opens-1.bin"), worker=0))
     for number in range(MAX_PATHS + 300):
         counts.note((f"/data/{number}", 1, 0))
     assert dict(counts.rows())[MORE, 1, 0] == 300
@@ -326,7 +335,7 @@ def test_more_files_than_the_table_holds_count_under_one_name(tmp_path: Path) ->
 
 
 def test_a_torn_file_gives_what_it_holds(tmp_path: Path) -> None:
-    counts = OpenCounts(KeptCounts(str(tmp_path / "opens-1.bin"), worker=0))
+    counts = OpenCounts(lambda: KeptCounts(str(tmp_path / "opens-1.bin"), worker=0))
     counts.note(("/data/a", 1, 0))
     counts.note(("/data/b", 1, 0))
     path = tmp_path / "opens-1.bin"
@@ -342,7 +351,8 @@ def test_a_torn_file_gives_what_it_holds(tmp_path: Path) -> None:
 
 def test_a_worker_that_outlives_the_profile_stops_writing(tmp_path: Path) -> None:
     path = tmp_path / "opens-1.bin"
-    counts = OpenCounts(KeptCounts(str(path), worker=0))
+    counts = OpenCounts(lambda: KeptCounts(str(path), worker=0))
+    counts.note(("/data/first", 1, 0))
     path.unlink()
     for number in range(5_000):
         counts.note((f"/data/{number}", 1, 0))
@@ -353,9 +363,10 @@ def test_a_worker_that_outlives_the_profile_stops_writing(tmp_path: Path) -> Non
 def test_a_full_disk_loses_counts_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts = OpenCounts(KeptCounts(str(tmp_path / "opens-1.bin"), worker=0))
+    counts = OpenCounts(lambda: KeptCounts(str(tmp_path / "opens-1.bin"), worker=0))
+    counts.note(("/data/0", 1, 0))
     monkeypatch.setattr(os, "pwrite", lambda *_: 0)
-    for number in range(5_000):
+    for number in range(1, 5_000):
         counts.note((f"/data/{number}", 1, 0))
     assert len(counts.rows()) == 5_000
     [(_, _, rows)] = read_kept(str(tmp_path))

@@ -57,6 +57,39 @@ def test_a_workers_records_come_back_whatever_their_number(tmp_path: Path) -> No
     assert file.info.records_lost == 0
 
 
+def test_short_fetches_are_like_the_one_before_that_was_read_in_full(tmp_path: Path) -> None:
+    log = log_in(tmp_path)
+    start, end = records.usage(), records.usage()
+    log.fetch((1_000, 500, start[2]), (2_000, 1_300, end[2]), 1_900, 7, 2, 5, (6, 7), 8)
+    for task in range(8, 2_000):
+        log.short_fetch(task * 10_000, task * 10_000 + 500, 0, task, 4)
+    log.fetch((3_000, 500, start[2]), (5_000, 1_300, end[2]), 0, 2_000, 2, 5, (6, 7))
+    log.close()
+    (file,) = records.read_worker_files(str(tmp_path))
+    assert [fetch.task for _, fetch in file.fetches] == list(range(7, 2_001))
+    assert {resumed for resumed, _ in file.fetches} == {2}
+    full, short = file.fetches[0][1], file.fetches[1][1]
+    assert (full.cpu_ns, full.collate_ns, full.samples, full.digest) == (800, 100, 5, 8)
+    assert (short.start_ns, short.end_ns, short.cpu_ns) == (80_000, 80_500, 400)
+    assert (short.collate_ns, short.samples, short.digest) == (0, 4, 0)
+    assert (short.tensors, short.batch_bytes) == (6, 7)
+    assert short.minor_faults == full.minor_faults
+    assert file.info.left_ns > 0
+
+
+def test_a_record_that_was_not_finished_is_left_out(tmp_path: Path) -> None:
+    log = log_in(tmp_path)
+    write_some(log, 3)
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    size = records._FETCH.size
+    second = records._HEADER.size + size
+    torn = whole[: second + size - 8] + bytes(len(whole) - second - size + 8)
+    path.write_bytes(torn)
+    (file,) = records.read_worker_files(str(tmp_path))
+    assert [fetch.task for _, fetch in file.fetches] == [0]
+
+
 def test_records_of_a_worker_that_is_still_running_or_was_killed_can_be_read(
     tmp_path: Path,
 ) -> None:

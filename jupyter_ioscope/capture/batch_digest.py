@@ -44,21 +44,22 @@ class DigestOfBatch:
 
 
 class DigestOfMapBatch:
-    """The same for batches of a map dataset, of one worker or of the consumer."""
+    """The same for batches of a map dataset, of one worker or of the consumer. `seen` counts those
+    that were passed over as well."""
 
     def __init__(self) -> None:
-        self._seen = 0
+        self.seen = 0
 
     def __call__(self, data: Any, fetch_ns: int) -> int:
-        seen = self._seen
-        self._seen = seen + 1
+        seen = self.seen
+        self.seen = seen + 1
         if fetch_ns < _MAP_LEAST_FETCH_NS or (seen >= _MAP_ALWAYS and seen % _MAP_EVERY):
             return 0
         return batch_digest(data)
 
     def restart(self) -> None:
         """A new epoch: its fetches are counted from 0 again."""
-        self._seen = 0
+        self.seen = 0
 
 
 def batch_digest(data: Any) -> int:

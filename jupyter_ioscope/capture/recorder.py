@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
+import struct
 import threading
 import time
 import weakref
+from array import array
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -47,15 +49,17 @@ class OpenEpoch:
         self.resets = resets  # how often this iterator was reset before (persistent workers)
         self.batch_start_ns = 0
         self.batch_start_cpu_ns = 0
-        self.last_row = -1  # row of this epoch's newest batch in `Recorder.rows`
+        self.last_row = -1  # where the row of this epoch's newest batch begins, -1 without one
         self.tasks = 0
 
 
-# One row a batch, mutable until its step has ended:
-# [epoch, loader, wait_start, wait_end, step_end, wait_cpu, step_cpu, samples, worker, task,
-#  end_cpu, thread]
-Row = list[int]
-_STEP_END, _STEP_CPU, _END_CPU, _THREAD = 4, 6, 10, 11
+# One row a batch, one after another in an array (no objects for the garbage collector to walk),
+# changed until its step has ended: epoch, loader, wait_start, wait_end, step_end, wait_cpu,
+# step_cpu, samples, worker, task, end_cpu, thread.
+_WIDTH = 12
+_WAIT_START, _WAIT_END, _STEP_END, _STEP_CPU, _END_CPU, _THREAD = 2, 3, 4, 6, 10, 11
+_pack = struct.Struct(f"{_WIDTH}q").pack
+_clock_ns, _thread_ns, _thread_id = time.monotonic_ns, time.thread_time_ns, threading.get_ident
 
 
 class Recorder:
@@ -70,7 +74,7 @@ class Recorder:
         self.session_dir = session_dir
         self.pid = os.getpid()
         self.active = True
-        self.rows: list[Row] = []
+        self._rows = array("q")
         self.fetches: list[Fetch] = []
         self.epochs: list[OpenEpoch] = []
         self.loaders: list[LoaderInfo] = []
@@ -132,13 +136,14 @@ class Recorder:
 
     def wait_begins(self, epoch: OpenEpoch) -> None:
         """The consumer enters `next()`; the step with the batch before is over."""
-        now_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
-        if epoch.last_row >= 0:
-            row = self.rows[epoch.last_row]
-            if row[_STEP_END] < 0:
-                row[_STEP_END] = now_ns
-                if row[_THREAD] == threading.get_ident():
-                    row[_STEP_CPU] = cpu_ns - row[_END_CPU]
+        now_ns, cpu_ns = _clock_ns(), _thread_ns()
+        at = epoch.last_row
+        if at >= 0:
+            rows = self._rows
+            if rows[at + _STEP_END] < 0:
+                rows[at + _STEP_END] = now_ns
+                if rows[at + _THREAD] == _thread_id():
+                    rows[at + _STEP_CPU] = cpu_ns - rows[at + _END_CPU]
         elif not epoch.iter_end_ns:
             epoch.iter_end_ns = now_ns
         epoch.batch_start_cpu_ns = cpu_ns
@@ -152,16 +157,17 @@ class Recorder:
         `waited_ns` is given for a group of rows: that much of the time was waiting, the rest
         belongs to the step that follows.
         """
-        now_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+        now_ns, cpu_ns = _clock_ns(), _thread_ns()
         if waited_ns is not None:
             now_ns = epoch.batch_start_ns + waited_ns
-        thread = threading.get_ident()
+        thread = _thread_id()
         if thread not in self._native_ids:
             self._native_ids[thread] = threading.get_native_id()
-        epoch.last_row = len(self.rows)
+        rows = self._rows
+        epoch.last_row = at = len(rows)
         epoch.tasks += 1
-        self.rows.append(
-            [
+        rows.frombytes(
+            _pack(
                 epoch.epoch,
                 epoch.loader,
                 epoch.batch_start_ns,
@@ -174,16 +180,16 @@ class Recorder:
                 task,
                 cpu_ns,
                 thread,
-            ]
+            )
         )
-        if self._max_batches is not None and len(self.rows) >= self._max_batches:
+        if self._max_batches is not None and at >= (self._max_batches - 1) * _WIDTH:
             self.active = False
-            if self._on_limit is not None:
+            if self._on_limit is not None and os.getpid() == self.pid:
                 self._on_limit()
 
     def consumer_tid(self) -> int | None:
         """Native id of the thread that received most batches; None without batches."""
-        counts = Counter(row[_THREAD] for row in self.rows)
+        counts = Counter(self._rows[_THREAD::_WIDTH])
         return self._native_ids.get(counts.most_common(1)[0][0]) if counts else None
 
     def epoch_ends(self, epoch: OpenEpoch) -> None:
@@ -194,21 +200,20 @@ class Recorder:
         now_ns = time.monotonic_ns()
         since_ns = now_ns - int(window_s * 1e9)
         count = waited_ns = 0
-        rows = self.rows
-        for position in range(len(rows) - 1, -1, -1):
-            row = rows[position]
-            if row[3] < since_ns:
+        rows = self._rows
+        for at in range(len(rows) - _WIDTH, -1, -_WIDTH):
+            if rows[at + _WAIT_END] < since_ns:
                 break
             count += 1
-            waited_ns += row[3] - max(row[2], since_ns)
+            waited_ns += rows[at + _WAIT_END] - max(rows[at + _WAIT_START], since_ns)
         if self.epochs and self.epochs[-1].end_ns is None:
             epoch = self.epochs[-1]
-            newest = rows[epoch.last_row][3] if epoch.last_row >= 0 else 0
+            newest = self.wait_end_ns(epoch)
             if epoch.batch_start_ns > newest:  # blocked in next() right now
                 waited_ns += now_ns - max(epoch.batch_start_ns, since_ns)
         started_ns = self.epochs[0].iter_start_ns if self.epochs else now_ns
         span_ns = max(1, min(now_ns - started_ns, now_ns - since_ns))
-        return len(rows), count / span_ns * 1e9, min(1.0, waited_ns / span_ns)
+        return len(rows) // _WIDTH, count / span_ns * 1e9, min(1.0, waited_ns / span_ns)
 
     def batches(self) -> tuple[Batch, ...]:
         """The finished records. A last step that nobody ended (a loop that was left) is empty."""
@@ -226,8 +231,20 @@ class Recorder:
                 worker=row[8],
                 task=row[9],
             )
-            for number, row in enumerate(self.rows)
+            for number, row in enumerate(self._each_row())
         )
+
+    def _each_row(self) -> Iterator[array[int]]:
+        for at in range(0, len(self._rows), _WIDTH):
+            yield self._rows[at : at + _WIDTH]
+
+    def wait_end_ns(self, epoch: OpenEpoch) -> int:
+        """When the newest batch of an epoch came; 0 before its first."""
+        return self._rows[epoch.last_row + _WAIT_END] if epoch.last_row >= 0 else 0
+
+    def newest_thread(self) -> int:
+        """Python's number of the thread that received the newest batch; 0 before the first."""
+        return self._rows[-1] if self._rows else 0
 
     def closed_epochs(self, end_ns: int) -> tuple[Epoch, ...]:
         return tuple(

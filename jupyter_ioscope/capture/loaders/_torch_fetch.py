@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 from jupyter_ioscope.capture.records import Usage, usage
@@ -17,16 +18,22 @@ from jupyter_ioscope.capture.records import Usage, usage
 class Marks(threading.local):
     """What the running fetch of this thread has noted: its start, and when its collate began."""
 
-    start: Usage | None = None
+    start: Usage | int | None = None  # of a fetch that notes only the time: that time
     collate_start_ns: int = 0
+    light: bool = False  # whether the next fetch notes only the time
 
     def take(self) -> tuple[Usage, int] | None:
         """(start, collate start or 0) of the last fetch, once; None if there was none."""
         start = self.start
-        if start is None:
+        if not isinstance(start, tuple):
             return None
         self.start = None
         return start, self.collate_start_ns
+
+
+def always() -> bool:
+    """For workers: they record from beginning to end."""
+    return True
 
 
 MARKS = Marks()
@@ -44,26 +51,28 @@ def watched_fetchers(fetch: Any, recording: Callable[[], bool]) -> dict[str, typ
 def _watched(base: Any, recording: Callable[[], bool]) -> type:
     base = getattr(base, "_ioscope_base", base)  # a forked worker inherits its parent's subclass
     original_fetch = base.fetch
+    unasked = recording is always
+    marks, clock_ns = MARKS, time.monotonic_ns
 
     class Watched(base):  # type: ignore[misc]
         _ioscope_base = base
 
         @property
         def collate_fn(self) -> Any:
-            if recording():
-                MARKS.collate_start_ns = time.monotonic_ns()
-            return self.__dict__["_collate_fn"]
+            if unasked or recording():
+                marks.collate_start_ns = clock_ns()
+            return self._ioscope_collate
 
         @collate_fn.setter
         def collate_fn(self, value: Any) -> None:
-            self.__dict__["_collate_fn"] = value
+            self._ioscope_collate = value
 
         @property
         def fetch(self) -> Any:
-            if recording():
-                MARKS.collate_start_ns = 0
-                MARKS.start = usage()
-            return original_fetch.__get__(self, type(self))
+            if unasked or recording():
+                marks.collate_start_ns = 0
+                marks.start = clock_ns() if marks.light else usage()
+            return MethodType(original_fetch, self)
 
     Watched.__name__, Watched.__qualname__ = base.__name__, base.__qualname__
     Watched.__module__ = base.__module__

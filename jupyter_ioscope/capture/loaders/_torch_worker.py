@@ -10,9 +10,15 @@ from typing import Any
 
 from jupyter_ioscope.capture.batch_digest import DigestOfBatch, DigestOfMapBatch
 from jupyter_ioscope.capture.loaders._loader import WorkerSettings
-from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, watched_fetchers
+from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, always, watched_fetchers
 from jupyter_ioscope.capture.patching import Patches
-from jupyter_ioscope.capture.records import SizeOfBatch, WorkerLog, usage
+from jupyter_ioscope.capture.records import SizeOfBatch, Usage, WorkerLog, usage
+
+# Reading a thread's CPU time and faults takes two system calls. Fetches that are this short come in
+# their thousands: of eight that follow each other one is read in full.
+_SHORT_NS = 250_000
+_SHORT_LIGHT = 7
+_clock_ns, _thread_ns = time.monotonic_ns, time.thread_time_ns
 
 
 class RecordedWorkerLoop:
@@ -27,6 +33,8 @@ class RecordedWorkerLoop:
         self.epoch = 0
         self.created_ns = -1
         self._original = original
+        # Asked before the worker is forked: it takes a quarter of a millisecond.
+        self._names = parameters(original) if original is not None else ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.settings, self.loader, self.epoch, time.monotonic_ns())
@@ -37,6 +45,7 @@ class RecordedWorkerLoop:
             from torch.utils.data._utils import worker
 
             original = worker._worker_loop
+            self._names = parameters(original)
         with contextlib.ExitStack() as stack:
             try:
                 args, keywords = self._recorded(original, args, keywords, stack)
@@ -46,26 +55,31 @@ class RecordedWorkerLoop:
 
     def _recorded(
         self, original: Any, args: Any, keywords: Any, stack: contextlib.ExitStack
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    ) -> tuple[tuple[()], dict[str, Any]]:
         from torch.utils.data._utils import fetch
 
         from jupyter_ioscope.capture.observers._observer import InWorker, start_in_worker
 
-        bound = inspect.signature(original).bind(*args, **keywords)
-        worker = int(bound.arguments["worker_id"])
+        given = {**dict(zip(self._names, args, strict=False)), **keywords}
+        worker = int(given["worker_id"])
         settings = self.settings
         log = WorkerLog(settings.session_dir, worker, self.loader, self.epoch, self.created_ns)
         stack.callback(log.close)
-        tasks = _Tasks(log, iterable=bound.arguments.get("dataset_kind") == 1)
-        bound.arguments["index_queue"] = _IndexQueue(bound.arguments["index_queue"], tasks)
-        bound.arguments["data_queue"] = _DataQueue(bound.arguments["data_queue"], tasks)
+        tasks = _Tasks(log, iterable=given.get("dataset_kind") == 1)
+        given["index_queue"] = _IndexQueue(given["index_queue"], tasks)
+        given["data_queue"] = _DataQueue(given["data_queue"], tasks)
         patches = Patches()
         stack.callback(patches.undo)
-        for name, subclass in watched_fetchers(fetch, lambda: True).items():
+        for name, subclass in watched_fetchers(fetch, always).items():
             patches.set(fetch, name, subclass)
         _let_be_seen(settings, stack)
         start_in_worker(InWorker(settings.session_dir, worker, settings.stacks), stack)
-        return bound.args, bound.kwargs
+        return (), given
+
+
+def parameters(function: Any) -> tuple[str, ...]:
+    """Names of a function's parameters, in order."""
+    return tuple(inspect.signature(function).parameters)
 
 
 def _rebuild(
@@ -94,44 +108,82 @@ def _let_be_seen(settings: WorkerSettings, stack: contextlib.ExitStack) -> None:
 class _Tasks:
     """Turns what the queues and the fetcher noticed into records."""
 
+    __slots__ = (
+        "_digest_of",
+        "_digest_of_map",
+        "_iterable",
+        "_last",
+        "_left",
+        "_log",
+        "_resumed",
+        "_size_of",
+        "came",
+    )
+
     def __init__(self, log: WorkerLog, iterable: bool) -> None:
+        self.came: Any = None  # the newest message: the task of the fetch that follows
         self._log = log
         self._iterable = iterable
         self._resumed = 0
-        self._task = -1
-        self._samples = -1
+        self._last = usage()
+        self._left = 0
         self._size_of = SizeOfBatch()
         self._digest_of = DigestOfBatch()
         self._digest_of_map = DigestOfMapBatch()
 
-    def task_came(self, message: Any) -> None:
-        if isinstance(message, tuple) and len(message) == 2:
-            self._task, index = message
-            self._samples = len(index) if isinstance(index, (list, tuple)) else 1
-        elif message is not None:
-            self._resumed += 1  # a persistent worker begins a new epoch
-            self._digest_of.restart()
-            self._digest_of_map.restart()
-
-    def batch_goes(self, data: Any) -> None:
-        taken = MARKS.take()
-        if taken is None:
+    def goes(self, item: Any) -> None:
+        """A task's number and its batch go to the consumer."""
+        message, self.came = self.came, None
+        marks = MARKS
+        start = marks.start
+        if start is None:
+            if message is not None and type(message) is not tuple:
+                self._begins_again()
             return
-        start, collate_start_ns = taken
-        end = usage()
+        marks.start = None
+        task, index = message
+        samples = len(index) if isinstance(index, (list, tuple)) else 1
+        if isinstance(start, int):
+            end_ns = _clock_ns()
+            if end_ns - start < _SHORT_NS:
+                self._log.short_fetch(start, end_ns, marks.collate_start_ns, task, samples)
+                self._digest_of_map.seen += 1
+                self._left -= 1
+                if not self._left:
+                    marks.light = False
+                return
+            start = self._since_full(start)
+        self._last = end = usage()
+        short = end[0] - start[0] < _SHORT_NS and not self._iterable
+        marks.light, self._left = short, _SHORT_LIGHT
+        self._whole(item[1], start, end, samples, task)
+
+    def _since_full(self, start_ns: int) -> Usage:
+        """The beginning of a fetch that turned out not to be short. It gets what was used since the
+        last full reading, by at most seven short fetches as well, but no more CPU than time."""
+        _, cpu_ns, used = self._last
+        return start_ns, max(cpu_ns, _thread_ns() - (_clock_ns() - start_ns)), used
+
+    def _whole(self, data: Any, start: Usage, end: Usage, samples: int, task: int) -> None:
         kind = type(data).__name__
         if kind == "_IterableDatasetStopIteration":
             return
-        size = (0, 0) if kind == "ExceptionWrapper" else self._size_of(data)
-        samples, digest = self._samples, 0
+        size, digest = (0, 0), 0
+        if kind != "ExceptionWrapper":
+            size = self._size_of(data)
+            if not self._iterable:
+                digest = self._digest_of_map(data, end[0] - start[0])
         if self._iterable:  # the last batch of a stream can be short
             samples = min(samples, samples_in(data, samples))
             digest = self._digest_of(data)
-        elif kind != "ExceptionWrapper":
-            digest = self._digest_of_map(data, end.time_ns - start.time_ns)
-        self._log.fetch(
-            start, end, collate_start_ns, self._task, self._resumed, samples, size, digest
-        )
+        collate_start_ns = MARKS.collate_start_ns
+        self._log.fetch(start, end, collate_start_ns, task, self._resumed, samples, size, digest)
+
+    def _begins_again(self) -> None:
+        """A persistent worker begins a new epoch."""
+        self._resumed += 1
+        self._digest_of.restart()
+        self._digest_of_map.restart()
 
 
 def samples_in(data: Any, expected: int) -> int:
@@ -164,18 +216,15 @@ class _Queue:
 
 class _IndexQueue(_Queue):
     def get(self, *args: Any, **keywords: Any) -> Any:
-        message = self._queue.get(*args, **keywords)
-        try:  # noqa: SIM105 - suppress() costs more than all of task_came
-            self._tasks.task_came(message)
-        except Exception:
-            pass
+        tasks = self._tasks
+        message = tasks.came = self._queue.get(*args, **keywords)
         return message
 
 
 class _DataQueue(_Queue):
     def put(self, item: Any, *args: Any, **keywords: Any) -> Any:
-        try:  # noqa: SIM105 - as above
-            self._tasks.batch_goes(item[1])
+        try:  # noqa: SIM105 - suppress() costs more than all of `goes`
+            self._tasks.goes(item)
         except Exception:
             pass
         return self._queue.put(item, *args, **keywords)

@@ -96,7 +96,7 @@ class _Rows:
         self._rows += 1
         start = self._start
         assert start is not None
-        if self._rows > _SINGLY and now_ns - start.time_ns < _GROUP_NS:
+        if self._rows > _SINGLY and now_ns - start[0] < _GROUP_NS:
             return
         samples = self._group * (_length(row) if self._batched else 1)
         epoch = self._epoch
@@ -105,7 +105,7 @@ class _Rows:
             fetch_between(
                 start,
                 # Of a group only the time inside the dataset is a fetch; the rest is step.
-                end._replace(time_ns=start.time_ns + self._wait_ns),
+                (start[0] + self._wait_ns, *end[1:]),
                 0,
                 worker=-1,
                 pid=self._recorder.pid,

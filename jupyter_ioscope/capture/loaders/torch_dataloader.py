@@ -144,7 +144,7 @@ class _Hooks:
         self.pending: list[tuple[OpenEpoch, _Shared]] = []
         # By id(iterator). Weak, because an iterator ends its workers when the user drops it, and
         # because forked workers must not inherit one that is already done.
-        self.open: dict[int, tuple[weakref.ref[Any], OpenEpoch]] = {}
+        self.open: dict[int, tuple[weakref.ref[Any], OpenEpoch, _Kind]] = {}
         self.sizes: dict[int, SizeOfBatch] = {}  # by loader
         self.digests: dict[int, DigestOfMapBatch] = {}  # by epoch
 
@@ -165,8 +165,11 @@ class _Hooks:
         self.pending.append((epoch, _shared(loader)))
         del self.pending[:-16]
 
-    def epoch_of(self, iterator: Any) -> OpenEpoch:
-        """The epoch of an iterator: just begun, already open, or begun before the profile."""
+    def epoch_of(self, iterator: Any) -> OpenEpoch | None:
+        """The epoch of an iterator: just begun, already open, or begun before the profile. None in
+        a forked child, which iterates loaders of its own."""
+        if not self.recorder.recording_here():
+            return None
         for position in range(len(self.pending) - 1, -1, -1):
             epoch, shared = self.pending[position]
             if _belongs(iterator, shared):
@@ -180,10 +183,19 @@ class _Hooks:
         return known[1] if known is not None and known[0]() is iterator else None
 
     def _adopt(self, iterator: Any, epoch: OpenEpoch) -> None:
-        self.open[id(iterator)] = (weakref.ref(iterator), epoch)
+        self.open[id(iterator)] = (weakref.ref(iterator), epoch, self._kind(iterator, epoch))
         for worker, process in enumerate(getattr(iterator, "_workers", ())):
             if process.pid is not None:
                 self.recorder.worker_pids[process.pid] = worker
+
+    def _kind(self, iterator: Any, epoch: OpenEpoch) -> _Kind:
+        if not iterator._num_workers:
+            return _ALONE
+        if not getattr(iterator, "_in_order", True):
+            return _UNORDERED
+        # Workers count their samples themselves; only silent ones need a look at the batch.
+        silent = self.recorder.loaders[epoch.loader].workers_before_profile
+        return _SILENT if silent else _USUAL
 
     def _begun_before(self, iterator: Any) -> OpenEpoch:
         now_ns = time.monotonic_ns()
@@ -193,6 +205,7 @@ class _Hooks:
         return epoch
 
     def next_ends(self, epoch: OpenEpoch, iterator: Any, caller: Any, tasks_before: Any) -> None:
+        samples = -1
         if iterator._num_workers == 0:
             taken, end, task = MARKS.take(), usage(), epoch.tasks
             data = caller.f_locals.get("data")
@@ -201,9 +214,8 @@ class _Hooks:
                 self._own_fetch(epoch, samples, data, taken, end)
         else:
             task = _task_returned(iterator, tasks_before)
-            # Workers count their samples themselves; only silent ones need a look at the batch.
-            silent = self.recorder.loaders[epoch.loader].workers_before_profile
-            samples = _samples_of(iterator, caller.f_locals.get("data")) if silent else -1
+            if self.recorder.loaders[epoch.loader].workers_before_profile:
+                samples = _samples_of(iterator, caller.f_locals.get("data"))
         self.recorder.wait_ends(epoch, samples, -1, task)
 
     def _own_fetch(
@@ -228,7 +240,7 @@ class _Hooks:
                 task=epoch.tasks,
                 samples=samples,
                 size=self.sizes.setdefault(epoch.loader, SizeOfBatch())(data),
-                digest=digest_of(data, end.time_ns - start.time_ns),
+                digest=digest_of(data, end[0] - start[0]),
             )
         )
 
@@ -253,6 +265,11 @@ def describe_iterator(iterator: Any, number: int) -> LoaderInfo:
 
 _Shared = tuple[Any, Any, int]
 
+# Kinds of iterators, by what is to be looked at when a batch comes: nothing, where recorded workers
+# deliver in order. The others: no workers, batches out of order, workers that record nothing.
+_Kind = int
+_USUAL, _ALONE, _UNORDERED, _SILENT = range(4)
+
 
 def _shared(loader: Any) -> _Shared:
     return loader.collate_fn, loader._index_sampler, loader.num_workers
@@ -268,16 +285,14 @@ def _belongs(iterator: Any, shared: _Shared) -> bool:
 
 
 def _tasks_waiting(iterator: Any) -> Any:
-    """What `_task_returned` needs from before `next()`: only unordered loaders need anything."""
-    if getattr(iterator, "_num_workers", 0) == 0 or getattr(iterator, "_in_order", True):
-        return None
+    """What `_task_returned` needs from before `next()` of a loader out of order."""
     return set(iterator._task_info), iterator._send_idx
 
 
 def _task_returned(iterator: Any, before: Any) -> int:
     """Number of the task whose batch `next()` just returned, -1 if it cannot be told."""
     if before is None:
-        return int(getattr(iterator, "_rcvd_idx", 0)) - 1
+        return int(iterator._rcvd_idx) - 1
     waiting, sent = before
     gone = (waiting | set(range(sent, iterator._send_idx))) - set(iterator._task_info)
     return gone.pop() if len(gone) == 1 else -1
@@ -296,35 +311,48 @@ def _samples_of(iterator: Any, data: Any) -> int:
 def _recorded_function(base: type, code: Any, hooks: _Hooks) -> type:
     """`record_function` that also marks the wait when a loader's `__next__` enters it."""
 
-    recorder = hooks.recorder
+    recorder, known_iterators, pending = hooks.recorder, hooks.open, hooks.pending
+    enter, leave = base.__enter__, base.__exit__  # type: ignore[attr-defined]
+    frame_of = sys._getframe
 
     class RecordedFunction(base):  # type: ignore[misc]
-        _ioscope: tuple[OpenEpoch, Any, Any] | None = None
+        _ioscope: tuple[OpenEpoch, Any, _Kind, Any] | None = None
 
         def __enter__(self) -> Any:
-            caller = sys._getframe(1)
-            if caller.f_code is code and recorder.recording_here():
+            caller = frame_of(1)
+            if caller.f_code is code and recorder.active:
                 try:
-                    iterator = caller.f_locals["self"]
-                    epoch = hooks.epoch_of(iterator)
-                    self._ioscope = epoch, iterator, _tasks_waiting(iterator)
-                    recorder.wait_begins(epoch)
+                    self._begins(caller.f_locals["self"])
                 except Exception as error:
                     recorder.broke(error)
-            return super().__enter__()
+            return enter(self)
+
+        def _begins(self, iterator: Any) -> None:
+            known = known_iterators.get(id(iterator))
+            if known is None or pending or known[0]() is not iterator:
+                if hooks.epoch_of(iterator) is None:
+                    return
+                known = known_iterators[id(iterator)]
+            _, epoch, kind = known
+            tasks = _tasks_waiting(iterator) if kind == _UNORDERED else None
+            self._ioscope = epoch, iterator, kind, tasks
+            recorder.wait_begins(epoch)
 
         def __exit__(self, kind: Any, value: Any, trace: Any) -> Any:
-            if self._ioscope is not None and recorder.recording_here():
-                epoch, iterator, tasks = self._ioscope
+            marked = self._ioscope
+            if marked is not None and recorder.active:
                 self._ioscope = None
+                epoch, iterator, of_kind, tasks = marked
                 try:
-                    if kind is None:
-                        hooks.next_ends(epoch, iterator, sys._getframe(1), tasks)
+                    if kind is None and of_kind == _USUAL:
+                        recorder.wait_ends(epoch, -1, -1, iterator._rcvd_idx - 1)
+                    elif kind is None:
+                        hooks.next_ends(epoch, iterator, frame_of(1), tasks)
                     elif issubclass(kind, StopIteration):
                         recorder.epoch_ends(epoch)
                 except Exception as error:
                     recorder.broke(error)
-            return super().__exit__(kind, value, trace)
+            return leave(self, kind, value, trace)
 
     RecordedFunction.__name__ = base.__name__
     RecordedFunction.__qualname__ = base.__qualname__

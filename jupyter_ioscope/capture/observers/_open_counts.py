@@ -12,7 +12,7 @@ import os
 import struct
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from jupyter_ioscope.model.observed import PHASES
@@ -32,12 +32,14 @@ _CHUNK_BYTES = 1 << 16
 
 
 class OpenCounts:
-    """How often each (path, phase, mode) was opened."""
+    """How often each (path, phase, mode) was opened. `keep` makes the file that holds the counts as
+    well; it is called with the first of them, once, and never where nothing is opened."""
 
-    def __init__(self, kept: KeptCounts | None = None) -> None:
+    def __init__(self, keep: Callable[[], KeptCounts] | None = None) -> None:
         self._counts: dict[Key, int] = {}
         self._places: dict[Key, int] = {}
-        self._kept = kept
+        self._keep = keep
+        self._kept: KeptCounts | None = None
         self._waiting: deque[Key] = deque(maxlen=_MAX_WAITING)
         self._counting = threading.Lock()
 
@@ -58,6 +60,10 @@ class OpenCounts:
             key = (MORE, *key[1:])
             before = self._counts.get(key, 0)
         self._counts[key] = before + 1
+        if self._keep is not None:
+            keep, self._keep = self._keep, None
+            with contextlib.suppress(OSError):
+                self._kept = keep()
         if self._kept is not None:
             if not before:
                 self._places[key] = self._kept.add(key)

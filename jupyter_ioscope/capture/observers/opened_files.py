@@ -124,11 +124,9 @@ class _ConsumerPhase:
 
     def __call__(self) -> int:
         phase, recorder, thread = self._now(), self._recorder, threading.get_ident()
-        if thread != self._thread and phase != _FETCH:
-            rows = recorder.rows
-            if not rows or rows[-1][-1] != thread:
-                return _OTHER  # a thread beside the loop; inside a fetch it works for the fetch
-        return phase
+        beside = thread not in (self._thread, recorder.newest_thread())
+        # Inside a fetch a thread beside the loop works for the fetch.
+        return _OTHER if beside and phase != _FETCH else phase
 
     def _now(self) -> int:
         recorder = self._recorder
@@ -136,7 +134,7 @@ class _ConsumerPhase:
         if epoch is None:
             return _OTHER if recorder.epochs else _SETUP
         if epoch.last_row >= 0:
-            if epoch.batch_start_ns <= recorder.rows[epoch.last_row][3]:
+            if epoch.batch_start_ns <= recorder.wait_end_ns(epoch):
                 return _STEP
         elif not epoch.batch_start_ns:
             return _SETUP
@@ -188,7 +186,9 @@ class OpenedFiles:
 
     def start_in_worker(self, settings: InWorker, stack: contextlib.ExitStack) -> None:
         name = f"opens-{os.getpid()}-{time.monotonic_ns()}.bin"
-        counts = OpenCounts(KeptCounts(os.path.join(settings.folder, name), settings.worker))
+        path = os.path.join(settings.folder, name)
+        # Made with the first open: many workers open nothing.
+        counts = OpenCounts(lambda: KeptCounts(path, settings.worker))
         stack.callback(counts.close)
         watch = Watch(settings.folder, counts, _worker_phase())
         stack.callback(_stop, watch)
