@@ -10,6 +10,7 @@ import pytest
 from jupyter_ioscope.capture import cores
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
+from jupyter_ioscope.trials import room
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggles import workers
 from tests.builders import profile as made
@@ -63,6 +64,16 @@ def test_the_toggle_gives_each_rank_its_part(monkeypatch: pytest.MonkeyPatch) ->
     assert "2 cores (its part of them: 4 ranks train here)" in workers.refuse(
         spec.changed(num_workers=2)
     )
+
+
+@pytest.mark.usefixtures("eight_cores")
+def test_memory_has_room_for_the_workers_of_all_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "free_memory_bytes", lambda: 8 << 30)
+    alone = room.room_for(None)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    shared = room.room_for(None)
+    assert (alone.memory_bytes, shared.memory_bytes) == (8 << 30, 2 << 30)
+    assert (shared.cores, shared.shm_bytes <= alone.shm_bytes // 2) == (2, True)
 
 
 def test_the_advice_counts_the_ranks_of_the_profile() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from jupyter_ioscope.trials.build import build
-from jupyter_ioscope.trials.counting import Beats, samples_in, shut_down, worker_ids
+from jupyter_ioscope.trials.counting import Beats, rows_of, samples_in, shut_down, worker_ids
 from jupyter_ioscope.trials.spec import LoaderSpec, loaded_data, spec_of
 from jupyter_ioscope.trials.tally import Plan, Tally
 from jupyter_ioscope.trials.toggle import Toggle
@@ -181,6 +181,8 @@ class _Watched(Iterator[Any]):
         return getattr(self.inner, name)
 
     def samples_in(self, batch: Any) -> int:
+        if self.spec.rows_in_batch:
+            return rows_of(batch)
         counts = self.inner.__dict__.get(_COUNTS, ())
         if self.spec.iterable or self.batches >= len(counts):
             return samples_in(batch, self.spec.batch_size)

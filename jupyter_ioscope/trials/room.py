@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from jupyter_ioscope.capture.cores import usable_cores
+from jupyter_ioscope.capture.cores import cores_per_rank, sharing_ranks
 from jupyter_ioscope.model.prediction import Setting
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.storage.cgroups import Groups
@@ -56,14 +56,16 @@ class Room:
 
 
 def room_for(profile: Profile | None) -> Room:
-    """The room on this machine now, with the sizes that a profile of the loader showed."""
+    """The room on this machine now, this process's part of it where several ranks of a job train
+    here, with the sizes that a profile of the loader showed."""
     workers = [row for row in profile.processes if row.worker >= 0] if profile else []
     fetches = [row.batch_bytes for row in profile.fetches] if profile else []
     private = [row.last_private_bytes for row in workers if row.last_private_bytes > 0]
+    ranks = sharing_ranks()  # each of them starts as many workers
     return Room(
-        cores=usable_cores(),
-        memory_bytes=free_memory_bytes(),
-        shm_bytes=_free_shm_bytes(),
+        cores=cores_per_rank(),
+        memory_bytes=free_memory_bytes() // ranks,
+        shm_bytes=_free_shm_bytes() // ranks,
         worker_bytes=int(median(private)) if private else 0,
         batch_bytes=int(median(fetches)) if fetches else 0,
     )
