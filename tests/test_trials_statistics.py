@@ -10,6 +10,7 @@ import pytest
 
 from jupyter_ioscope.trials import statistics
 from jupyter_ioscope.trials.statistics import Interval, interval
+from tests.bench import peeking
 
 SEQUENCES, PAIRS = 600, 30
 
@@ -55,6 +56,38 @@ def test_a_drifting_machine_does_not_raise_false_alarms_when_pairs_are_shuffled(
         return (first, second) if rng.random() < 0.5 else (second, first)
 
     assert false_alarms(drifting) <= 0.05
+
+
+def test_any_of_forty_looks_errs_in_five_percent_of_sequences_at_most() -> None:
+    """400 sequences of equal arms for each kind of noise, the last one as of a busy machine."""
+    rng = random.Random(6)
+    kinds: dict[str, Callable[[], float]] = {
+        "even": lambda: rng.gauss(0, 0.1),
+        "heavy tails": lambda: 0.1 * rng.gauss(0, 1) / math.sqrt(rng.gammavariate(1.5, 2) / 3),
+        "quiet with bursts": lambda: rng.gauss(0, 0.4 if rng.random() < 0.2 else 0.05),
+    }
+    for name, draw in kinds.items():
+        noise = [draw() for _ in range(300)]
+        assert peeking.false_alarms(noise, 400, rng) / 400 <= 0.05, name
+
+
+def test_the_looks_of_the_simulation_are_those_of_a_comparison() -> None:
+    rng = random.Random(7)
+    logs = [rng.gauss(0.2, 0.15) for _ in range(12)]
+    ratios = [math.exp(value) for value in logs]
+    seen = [statistics.verdict(interval(ratios[:n], [1.0] * n)) for n in range(1, 13)]
+    assert peeking.looks(logs) == seen
+    assert "faster" in seen
+
+
+def test_a_tenth_is_found_by_cpu_in_few_pairs_and_a_half_by_wall_on_a_busy_machine() -> None:
+    """Standard deviations of ln(B / A): 4 % for CPU per sample, 40 % for throughput."""
+    rng = random.Random(8)
+    cpu = [rng.gauss(0, 0.04) for _ in range(300)]
+    wall = [rng.gauss(0, 0.4) for _ in range(300)]
+    assert 4 <= peeking.pairs_needed(peeking.power(cpu, 1.1, 300, rng)) <= 10
+    assert 8 <= peeking.pairs_needed(peeking.power(wall, 1.5, 300, rng)) <= 40
+    assert peeking.pairs_needed(peeking.power(wall, 1.01, 300, rng)) == 0
 
 
 def test_a_plain_confidence_interval_would_have_failed_this_simulation() -> None:

@@ -1,6 +1,6 @@
 """`make bench`: runs every measuring script and writes the table in notebooks/measurements.md.
 
-python -m tests.bench.run               about 20 minutes on two cores
+python -m tests.bench.run               about 40 minutes on two cores
 python -m tests.bench.run --quick       two or three minutes, wider intervals
 python -m tests.bench.run slowdown      only these; the table keeps the other rows
 """
@@ -25,12 +25,13 @@ SCRIPTS = (
     "live_panel",
     "slowdown",
     "comparisons",
+    "leaks",
     "settings",
     "blocked_stacks",
     "sample_cache",
     "hf_steps",
 )
-TIMEOUT_S = 900
+TIMEOUT_S = 1800
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / ".demo" / "measurements.json"
 TABLE = ROOT / "notebooks" / "measurements.md"

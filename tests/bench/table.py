@@ -151,6 +151,57 @@ def comparison_rows(result: dict[str, Any]) -> Iterator[Row]:
         "within 60 s",
         reached(slowest, 60) if all(found) else "not met",
     )
+    if "sequences" not in result:
+        return  # kept from a run of before these rows
+    yield from cpu_factor_rows(result)
+    for name, words in (("throughput", "throughput"), ("cpu", "CPU per sample")):
+        made, tries = result[name], result["sequences"]
+        alarms = made["alarms"]
+        yield Row(
+            f"simulated, same arm twice called different at any of 40 looks, {words}",
+            f"{round(alarms['value'] * tries)} of {tries:,}",
+            f"{alarms['low']:.1%} to {alarms['high']:.1%}; pairs differ by {made['sd']:.1%}",
+            "at most 5 %",
+            judged(alarms["value"], alarms["low"], alarms["high"], 0.05),
+        )
+        for factor, pairs in made["pairs_needed"].items():
+            yield Row(
+                f"simulated, pairs until 80 % find a true factor of {factor}, {words}",
+                str(pairs) if pairs else "more than 40",
+                "",
+                "",
+                "",
+            )
+
+
+def cpu_factor_rows(result: dict[str, Any]) -> Iterator[Row]:
+    found = [low > 1 for _, low, _ in result["cpu_ratios"]]
+    ratios = ", ".join(f"{value:.2f}" for value, _, _ in result["cpu_ratios"])
+    slowest = max(result["cpu_seconds"])
+    yield Row(
+        f"a true factor of {result['cpu_factor']} found by CPU per sample",
+        f"{sum(found)} of {len(found)}, slowest {slowest:.0f} s",
+        f"ratios {ratios}; other programs used {result['external_cores']:.1f} cores",
+        "80 % within 60 s",
+        reached(slowest, 60) if sum(found) >= 0.8 * len(found) else "not met",
+    )
+
+
+def leak_rows(result: dict[str, Any]) -> Iterator[Row]:
+    left = ", ".join(f"{count} {what}" for what, count in sorted(result["left"].items()))
+    where = "own /dev/shm" if result["own_shared_memory"] else "the machine's /dev/shm"
+    yield Row(
+        f"left by {result['runs']} comparisons cancelled at random moments: processes, threads, "
+        "shared memory, temporary files, descriptors",
+        left or "none",
+        f"{result['with_pairs']} had pairs; {where}",
+        "none",
+        reached(len(result["left"]), 0),
+    )
+    yield Row(
+        "from the cancel to the end", f"{result['slowest_end_s']:.2f} s at most", "", "1 s",
+        reached(result["slowest_end_s"], 1.0),
+    )  # fmt: skip
 
 
 def setting_rows(result: dict[str, Any]) -> Iterator[Row]:
@@ -339,6 +390,7 @@ SECTIONS = {
     "report_time": ("Report", report_rows),
     "live_panel": ("Live panel, an idle kernel with two workers", live_panel_rows),
     "comparisons": ("Comparisons", comparison_rows),
+    "leaks": ("What cancelled comparisons leave behind", leak_rows),
     "sample_cache": ("Cache of samples", sample_cache_rows),
     "settings": ("Predictions of workers x prefetch, and the search", setting_rows),
     "hf_steps": ("Hugging Face datasets in three steps", hf_step_rows),
