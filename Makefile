@@ -19,7 +19,7 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup browser fuse demo lab test accuracy lint typescript bench screenshot clean
+.PHONY: help setup browser fuse demo lab test accuracy lint typescript bench binder-check screenshot clean
 
 help:
 	@sed -n '/^#/p;/^$$/q' Makefile
@@ -83,6 +83,10 @@ accuracy: setup fuse
 
 bench: setup
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/notebooks python -m tests.bench.run $(BENCH)
+
+# the steps of the Binder image in a fresh environment, with 2 GB, one core and nobody attaching
+binder-check: setup
+	@PYTHONPATH=$(CURDIR) python -m tests.binder_check
 
 screenshot: setup browser
 	@PYTHONPATH=$(CURDIR) python notebooks/make_screenshot.py

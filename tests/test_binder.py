@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.binder_box import MEMORY_BYTES, box
+
 yaml = pytest.importorskip("yaml")
 tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
@@ -81,3 +83,25 @@ def test_the_visitors_server_uses_the_photographs_that_the_image_holds() -> None
     )
     assert 200 <= int(done.stdout) <= 1000
     assert "source binder/settings" in (BINDER / "postBuild").read_text()
+
+
+ATTACH = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+seized = libc.ptrace(0x4206, os.getppid(), None, None)  # PTRACE_SEIZE
+print(seized, ctypes.get_errno(), len(os.sched_getaffinity(0)))
+"""
+
+
+@pytest.mark.timeout(60)
+def test_the_box_of_the_check_has_one_core_and_lets_nobody_attach(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with box() as limits:
+        if limits.group is not None:
+            names = ("memory.limit_in_bytes", "memory.max")
+            found = [limits.group / name for name in names if (limits.group / name).exists()]
+            assert found[0].read_text().strip() == str(MEMORY_BYTES)
+        process = limits.popen([sys.executable, "-c", ATTACH], tmp_path, os.environ, log)
+        assert process.wait(50) == 0
+    assert log.read_text().split() == ["-1", "1", "1"]
+    assert limits.group is None or not limits.group.exists()

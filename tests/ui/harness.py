@@ -168,9 +168,9 @@ class Lab:
     root: Path
     watch: Watch
 
-    def write(self, name: str, *cells: str) -> None:
+    def write(self, name: str, *cells: str, kernel: str = "python3") -> None:
         """A notebook of code cells."""
-        (self.root / name).write_text(json.dumps(notebook_of(cells)))
+        (self.root / name).write_text(json.dumps(notebook_of(cells, kernel)))
 
     def visit(self, name: str) -> None:
         """Open a file, and none of those that an earlier page had open."""
@@ -253,8 +253,8 @@ class Lab:
         return path
 
 
-def notebook_of(sources: Sequence[str]) -> dict[str, Any]:
-    """Notebook format 4.5 with these code cells, for the kernel `python3`."""
+def notebook_of(sources: Sequence[str], name: str = "python3") -> dict[str, Any]:
+    """Notebook format 4.5 with these code cells, for the kernel of that name."""
     cells: list[dict[str, Any]] = [
         {
             "id": f"cell-{number}",
@@ -266,7 +266,7 @@ def notebook_of(sources: Sequence[str]) -> dict[str, Any]:
         }
         for number, source in enumerate(sources)
     ]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    kernel = {"name": name, "display_name": name, "language": "python"}
     metadata = {"kernelspec": kernel}
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
 

@@ -6,16 +6,16 @@ with a channel of `views.widget`; what they start is as quick as a test wants it
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Locator, expect
 
-from tests.ui.harness import REPOSITORY, Lab, jupyter, lab_page
+from tests.ui.harness import REPOSITORY, Lab
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -54,17 +54,15 @@ while not os.path.exists('enough'):
 """
 
 
-@pytest.fixture(scope="module", params=VERSIONS, ids=lambda version: version or "installed")
-def server_of(request: pytest.FixtureRequest, notebooks: Path) -> Iterator[tuple[str, Path]]:
-    """A server whose kernels have one version of ipykernel, and its folder."""
+@pytest.fixture(params=VERSIONS, ids=lambda version: version or "installed")
+def kernel(request: pytest.FixtureRequest, server: str, notebooks: Path) -> str:
+    """Name of a kernel with one version of ipykernel."""
     version = str(request.param)
-    files, home = notebooks / f"files-{version}", notebooks / f"home-{version}"
-    files.mkdir()
-    home.mkdir()
-    if version:
-        kernelspec(home, installed(version, notebooks / f"ipykernel-{version}"))
-    with jupyter(files, home) as url:
-        yield url, files
+    if not version:
+        return "python3"
+    name = f"ipykernel-{version}"
+    kernelspec(notebooks / "home", name, installed(version, notebooks / name))
+    return name
 
 
 def installed(version: str, folder: Path) -> Path:
@@ -82,24 +80,17 @@ def installed(version: str, folder: Path) -> Path:
     return folder
 
 
-def kernelspec(home: Path, folder: Path) -> None:
-    """The kernel `python3` with what is in `folder` before anything else."""
-    spec = home / "share" / "jupyter" / "kernels" / "python3"
+def kernelspec(home: Path, name: str, folder: Path) -> None:
+    """A kernel with what is in `folder` before anything else."""
+    spec = home / "share" / "jupyter" / "kernels" / name
     spec.mkdir(parents=True)
     content = {
         "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
-        "display_name": "Python 3",
+        "display_name": name,
         "language": "python",
         "env": {"PYTHONPATH": f"{folder}:{REPOSITORY}"},
     }
     (spec / "kernel.json").write_text(json.dumps(content))
-
-
-@pytest.fixture
-def lab(browser: Browser, server_of: tuple[str, Path]) -> Iterator[Lab]:
-    url, files = server_of
-    with lab_page(browser, url, files) as page:
-        yield page
 
 
 def primary(report: Locator) -> Locator:
@@ -107,18 +98,19 @@ def primary(report: Locator) -> Locator:
 
 
 def test_buttons_and_panel_reach_the_kernel_also_beside_a_running_cell(
-    lab: Lab, request: pytest.FixtureRequest
+    lab: Lab, kernel: str
 ) -> None:
     (lab.root / "enough").unlink(missing_ok=True)
     version = "import ipykernel; print('ipykernel', ipykernel.__version__)"
-    lab.write("kernel.ipynb", REPORT, "report('one')", "report('other')", BUSY, version)
-    lab.open("kernel.ipynb")
+    name = f"{kernel}.ipynb"  # another one would get the kernel of the test before
+    lab.write(name, REPORT, "report('one')", "report('other')", BUSY, version, kernel=kernel)
+    lab.open(name)
     page = lab.page
     for cell in (0, 1, 2, 4):
         lab.run_cell(cell)
         lab.wait_idle()
-    wanted = request.node.callspec.params["server_of"]
-    expect(page.get_by_text("ipykernel ").last).to_contain_text(wanted)
+    wanted = kernel.partition("-")[2] or importlib.metadata.version("ipykernel")
+    expect(page.locator(".jp-Cell").nth(4)).to_contain_text(f"ipykernel {wanted}")
 
     one, other = page.locator(".ioscope-report").all()
     primary(one).click()
