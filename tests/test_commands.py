@@ -32,7 +32,7 @@ class Waiting(Dataset):
         return 1200
 
     def __getitem__(self, index):
-        time.sleep(0.004)
+        time.sleep(0.015)
         return torch.tensor(index)
 
 
@@ -49,14 +49,15 @@ broken = 7
 def shell() -> Iterator[Any]:
     made = InteractiveShell.instance()
     magics.load(made)
-    made.user_ns["loader"] = DataLoader(Sleeping(1200), batch_size=4)
+    made.user_ns["loader"] = DataLoader(Sleeping(1200, wait_s=0.015), batch_size=4)
     yield made
     magics.unload(made)
     InteractiveShell.clear_instance()
 
 
+@pytest.mark.usefixtures("short_trials")
 def test_compare_in_a_line_gives_what_the_function_gives(shell: Any) -> None:
-    found = shell.run_line_magic("ioscope", "compare loader --toggles workers=3 --budget 20")
+    found = shell.run_line_magic("ioscope", "compare loader --toggles workers=3 --budget 90")
     assert isinstance(found, Comparison)
     assert found.verdict == "faster"
     assert found.arms[1].toggles == ("workers=3",)
@@ -65,7 +66,7 @@ def test_compare_in_a_line_gives_what_the_function_gives(shell: Any) -> None:
 
 
 def test_tune_in_a_line_is_shown_as_a_table(shell: Any) -> None:
-    found = shell.run_line_magic("ioscope", "tune loader --budget 15")
+    found = shell.run_line_magic("ioscope", "tune loader --budget 8")
     assert isinstance(found, Tuning)
     assert found.tried[0].setting == found.current
     assert found.best in {row.setting for row in found.tried}
@@ -115,14 +116,14 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_compare_on_the_command_line(tmp_path: Path) -> None:
     done = command(
-        tmp_path, "compare", "mine.py:make", "mine.py:faster", "--budget", "20", "--json"
+        tmp_path, "compare", "mine.py:make", "mine.py:faster", "--budget", "30", "--json"
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["verdict"] == "faster"
 
 
 def test_tune_on_the_command_line(tmp_path: Path) -> None:
-    done = command(tmp_path, "tune", "mine.py:make", "--budget", "15")
+    done = command(tmp_path, "tune", "mine.py:make", "--budget", "10")
     # 0: something better was proven; 3: not, which a busy machine may end with.
     assert done.returncode in (0, 3), done.stderr
     assert ("num_workers=" in done.stdout) == (done.returncode == 0)
