@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
+from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.states_from_inside import with_states_from_inside
 from jupyter_ioscope.model.observed import BlockedStack, BlockedStacks
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import STATES, Frame
 from tests import builders
+from tests import work_values as values
 
 UNSEEN = STATES.index("blocked")
 STATE = {"sleep": "sleep", "network": "network", "disk": "disk"}
@@ -87,3 +89,39 @@ def test_an_instant_far_away_says_nothing() -> None:
     )
     moved = builders.without(profile, blocked=replace(profile.blocked, stacks=far))
     assert with_states_from_inside(moved).threads == moved.threads
+
+
+def off_the_cpu(lost: int, given: int, workers: int = 0) -> Profile:
+    """Without a sampler: fetches on a core for a fifth of their time, never seen blocked, from
+    which the kernel took the core `lost` times and which gave it up `given` times."""
+    made = builders.profile(
+        workers, states={"cpu": 0.2, "run_queue": 0.8}, batches=80, tier="in_process"
+    )
+    rows = tuple(
+        row._replace(involuntary_switches=lost, voluntary_switches=given) for row in made.fetches
+    )
+    nothing = BlockedStacks(20.0, (), ())
+    return builders.without(made, fetches=rows, blocked=nothing)
+
+
+def test_a_fetch_that_kept_losing_its_core_stood_in_line_for_it() -> None:
+    diagnosis = diagnose(off_the_cpu(lost=40, given=1))
+    assert diagnosis.findings[0].cause == "no_workers_cpu_bound"
+    assert "blocked_unseen" not in {row.cause for row in diagnosis.findings}
+    consumer = diagnosis.waits.consumer
+    assert consumer is not None
+    assert consumer.fraction("run_queue") > 0.6
+
+
+def test_a_fetch_that_gave_its_core_up_may_have_been_blocked_unseen() -> None:
+    diagnosis = diagnose(off_the_cpu(lost=1, given=40))
+    assert diagnosis.findings[0].cause == "blocked_unseen"
+
+
+def test_stacks_from_inside_count_for_less() -> None:
+    outside = values.profile((values.JSON, 30), (values.USER, 30))
+    assert outside.stacks is not None
+    inside = builders.without(outside, stacks=replace(outside.stacks, source="in-process"))
+    share, error = Facts(outside).work.fraction("text_parse")
+    assert Facts(inside).work.fraction("text_parse")[0] == share
+    assert Facts(inside).work.fraction("text_parse")[1] > 1.5 * error

@@ -83,6 +83,8 @@ class Seen:
         """Run-queue time inside fetches. A thread stands in the run queue when it is runnable, so
         the exact total is divided as CPU time is; what does not fit outside was inside."""
         most = max(0, self.fetch_ns - self.fetch_cpu_ns)
+        if not self.exact and self.queue_ns:  # an estimate for fetches alone
+            return min(most, self.queue_ns)
         if not self.exact:
             seen = self.runnable_inside / self.samples_inside if self.samples_inside else 0.0
             return min(most, max(0, int(seen * self.fetch_ns) - self.fetch_cpu_ns))

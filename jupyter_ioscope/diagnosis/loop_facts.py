@@ -136,12 +136,15 @@ class LoopFacts:
     def own_part_of_line(self) -> float:
         """Of the time in which threads stood in line for a core, the part spent behind threads of
         this loop. Who stands in line stands behind whoever runs, so it is divided as running is.
-        1 where other programs were not measured.
+        1 where other programs were not measured; without the sampler it is theirs if this loop has
+        a core for each of its threads.
         """
         try:
             own, others = self._cores_used("tree_cpu_ns"), self.taken_cores
         except NotMeasuredError:
-            return 1.0
+            threads = 1 if self.alone else 1 + self.workers
+            sampled = any(row.exact for row in self.profile.threads)
+            return 1.0 if sampled or threads > self.cores else 0.0
         return own / (own + others) if others > 0 else 1.0
 
     def _cores_used(self, name: str) -> float:
@@ -216,7 +219,8 @@ class LoopFacts:
     def need_states(self) -> None:
         """Raises NotMeasuredError unless the states of the fetching threads were sampled."""
         role = "consumer" if self.alone else "worker"
-        if not any(row.sample_ns for row in self.profile.threads if row.role == role):
+        rows = [row for row in self.profile.threads if row.role == role]
+        if not any(row.sample_ns or row.run_queue_ns for row in rows):
             raise NotMeasuredError("what blocked threads waited for", self._no_sampler())
 
     def _no_sampler(self) -> str:

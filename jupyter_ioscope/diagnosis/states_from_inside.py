@@ -3,6 +3,11 @@
 Without the right to look into another process its threads are seen to be blocked, but not in what;
 without a sampler they are not seen at all. A process may always look at itself: the thread that
 takes stacks of blocked threads (`Profile.blocked`) notes what each was blocked in.
+
+Without a sampler how long threads stood in line for a core is not known either. Of a fetch's time
+off the CPU it is what instants do not show as blocked, where the kernel took the core away at
+least as often as the fetch gave it up (`RUSAGE_THREAD`'s switches). Where a fetch gave it up more
+often, it may have been blocked while it kept the GIL, which no instant shows.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from dataclasses import replace
 from jupyter_ioscope.diagnosis.blocked_instants import Instant, Phases, instants_of
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import STATES, ThreadReadings
+from jupyter_ioscope.model.records import Fetch
 
 _ROLES = ("consumer", "worker")
 _UNSEEN = STATES.index("blocked")
@@ -34,10 +40,10 @@ def with_states_from_inside(profile: Profile) -> Profile:
     seen: dict[tuple[int, bool], list[Instant]] = {}
     for instant in instants_of(profile, _ROLES, None, None):
         seen.setdefault((instant.pid, instant.phase == "fetch"), []).append(instant)
-    if not seen:
-        return profile
     if not profile.threads:
         return replace(profile, threads=_from_inside_only(profile, seen))
+    if not seen:
+        return profile
     phases = Phases(profile)
     threads = tuple(
         _filled(row, seen, phases) if row.role in _ROLES else row for row in profile.threads
@@ -65,16 +71,23 @@ def _nearest(instants: Sequence[Instant], when_ns: int) -> int:
 
 
 def _from_inside_only(profile: Profile, seen: _Seen) -> tuple[ThreadReadings, ...]:
-    """Threads of which only blocked instants are known. Their exact times are not, so nothing but
-    how blocked time divides can be read from them."""
+    """Threads of which only blocked instants are known, and what their fetches counted."""
     workers = {row.pid: row.worker for row in profile.fetches if row.worker >= 0}
     workers |= {row.pid: row.worker for row in profile.workers}
     by_pid: dict[int, list[Instant]] = {}
     for (pid, _), instants in seen.items():
         by_pid.setdefault(pid, []).extend(instants)
+    fetches: dict[int, list[Fetch]] = {}
+    for row in profile.fetches:
+        fetches.setdefault(row.pid, []).append(row)
+        by_pid.setdefault(row.pid, [])
+    rate_hz = profile.blocked.rate_hz if profile.blocked is not None else 0.0
     threads = []
     for pid, instants in sorted(by_pid.items()):
         instants.sort()
+        times = [row.time_ns for row in instants]
+        times += [when for row in fetches.get(pid, ()) for when in (row.start_ns, row.end_ns)]
+        blocked_ns = len(seen.get((pid, True), ())) / rate_hz * 1e9 if rate_hz > 0 else 0.0
         own = pid == profile.pid
         threads.append(
             ThreadReadings(
@@ -83,10 +96,10 @@ def _from_inside_only(profile: Profile, seen: _Seen) -> tuple[ThreadReadings, ..
                 name="",
                 role="consumer" if own else "worker",
                 worker=-1 if own else workers.get(pid, -1),
-                first_ns=instants[0].time_ns,
-                last_ns=instants[-1].time_ns,
+                first_ns=min(times),
+                last_ns=max(times),
                 run_ns=0,
-                run_queue_ns=0,
+                run_queue_ns=_in_line_ns(fetches.get(pid, ()), blocked_ns),
                 major_faults=0,
                 exact=False,
                 sample_ns=tuple(row.time_ns for row in instants),
@@ -94,3 +107,14 @@ def _from_inside_only(profile: Profile, seen: _Seen) -> tuple[ThreadReadings, ..
             )
         )
     return tuple(threads)
+
+
+def _in_line_ns(fetches: Sequence[Fetch], blocked_ns: float) -> int:
+    """Time of a process's fetches in line for a core, of which `blocked_ns` were seen blocked."""
+    off_ns = sum(max(0, row.fetch_ns - row.cpu_ns) for row in fetches)
+    lost = sum(row.involuntary_switches for row in fetches)
+    given = sum(row.voluntary_switches for row in fetches)
+    if not lost:
+        return 0
+    part = 1.0 if lost >= given else lost / (lost + given)
+    return int(part * max(0.0, off_ns - blocked_ns))

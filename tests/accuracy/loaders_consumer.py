@@ -23,7 +23,7 @@ class Consumer(Loader):
     steps = NO_STEPS
 
     def make_loader(self) -> DataLoader[Any]:
-        return DataLoader(Items(800, lambda index: TINY), batch_size=8)
+        return DataLoader(Items(1_600, lambda index: TINY), batch_size=8)
 
 
 class Checkpoints(Consumer):

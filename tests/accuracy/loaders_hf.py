@@ -158,7 +158,7 @@ class NeverCached(Loader):
     advice = ("pickl", "fingerprint", "hash", "generator")
 
     def prepare(self) -> None:
-        numbers = np.random.default_rng(0).standard_normal((3000, 400)).astype(np.float32)
+        numbers = np.random.default_rng(0).standard_normal((12_000, 400)).astype(np.float32)
         quiet().Dataset.from_dict({"x": list(numbers)}).save_to_disk(str(self.folder / "numbers"))
         self.make_loader()  # the cell was run once before
 
@@ -166,7 +166,7 @@ class NeverCached(Loader):
         data = quiet().load_from_disk(str(self.folder / "numbers"))
         function = functools.partial(halved, numbers=(number for number in range(10_000)))
         data = data.map(function, batched=True, batch_size=500, remove_columns="x")
-        return DataLoader(data.with_format("torch"), batch_size=100)
+        return DataLoader(data.with_format("torch"), batch_size=400)
 
 
 class ManyProcesses(Loader):

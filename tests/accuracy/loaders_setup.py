@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, WeightedRandomSampler
 
-from tests.accuracy.loader import TINY, Items, Loader, compute
+from tests.accuracy.loader import STEPS_BESIDE, TINY, Items, Loader, compute
 
 
 class ReadsIndexFirst(Loader):
@@ -23,7 +23,7 @@ class ReadsIndexFirst(Loader):
         def build(path: Path) -> None:
             with open(path / "index.csv", "w", newline="") as file:
                 writer = csv.writer(file)
-                writer.writerows((f"image-{i}.jpg", i % 17, i * 0.5) for i in range(250_000))
+                writer.writerows((f"image-{i}.jpg", i % 17, i * 0.5) for i in range(800_000))
 
         self.index = self.shared("index", build) / "index.csv"
 
@@ -136,6 +136,7 @@ class WideNumbers(Loader):
     """Bytes become numbers of eight bytes before they are handed over."""
 
     causes = ("bytes_inflated",)
+    steps = STEPS_BESIDE  # the workers do it, and go on during the step
     advice = ("uint8", "float32", "smaller", "convert after", "on the device", "cast")
 
     def make_loader(self) -> DataLoader[Any]:

@@ -111,7 +111,7 @@ class ThreadsInWorkers(Loader):
                 square = square @ square / 14
             return square[0]
 
-        return DataLoader(Items(160, get), batch_size=4, num_workers=2, worker_init_fn=begin)
+        return DataLoader(Items(800, get), batch_size=4, num_workers=2, worker_init_fn=begin)
 
 
 class HangsOnLock(Loader):
