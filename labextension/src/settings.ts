@@ -3,23 +3,9 @@
 import { INotebookTracker, Notebook, NotebookActions } from '@jupyterlab/notebook';
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { hasMagic } from './magic';
+import { DEFAULTS, handOver, IUsual, usualOf } from './usual';
 
 const COLOURS = ['theme', 'light', 'dark'];
-
-/** What the magic takes where the cell says nothing; fields of `jupyter_ioscope/settings.py`. */
-export interface IUsual {
-  rate_hz: number;
-  stacks: boolean;
-  live_line: boolean;
-}
-
-export const DEFAULTS: IUsual = { rate_hz: 25, stacks: true, live_line: true };
-
-/** Python that hands the settings over; it does nothing in a kernel that has not loaded ioscope. */
-export function handOver(usual: IUsual): string {
-  const text = JSON.stringify(JSON.stringify(usual));
-  return `(lambda s: s and s.use(${text}))(__import__('sys').modules.get('jupyter_ioscope.settings'))`;
-}
 
 export class Settings {
   constructor(private readonly tracker: INotebookTracker) {
@@ -29,11 +15,7 @@ export class Settings {
   use(settings: ISettingRegistry.ISettings): void {
     const read = () => {
       const given = settings.composite;
-      this.usual = {
-        rate_hz: typeof given.rateHz === 'number' ? given.rateHz : DEFAULTS.rate_hz,
-        stacks: given.stacks !== false,
-        live_line: given.liveLine !== false
-      };
+      this.usual = usualOf(given);
       const colours = COLOURS.includes(String(given.colours)) ? String(given.colours) : 'theme';
       document.body.dataset.ioscopeColours = colours;
     };
@@ -49,8 +31,9 @@ export class Settings {
     if (!kernel || !hasMagic(source)) {
       return;
     }
-    const text = JSON.stringify(this.usual);
-    if (text === (this.sent.get(kernel.id) ?? JSON.stringify(DEFAULTS))) {
+    // A restart forgets them, so settings of one's own are sent each time; defaults only after those.
+    const own = JSON.stringify(this.usual) !== JSON.stringify(DEFAULTS);
+    if (!own && !this.told.has(kernel.id)) {
       return;
     }
     kernel.requestExecute({
@@ -59,13 +42,14 @@ export class Settings {
       store_history: false,
       stop_on_error: false
     });
-    if (text === JSON.stringify(DEFAULTS)) {
-      this.sent.delete(kernel.id);
+    if (own) {
+      this.told.add(kernel.id);
     } else {
-      this.sent.set(kernel.id, '?'); // a restart forgets them: settings of one's own are sent each time
+      this.told.delete(kernel.id);
     }
   }
 
   private usual: IUsual = DEFAULTS;
-  private readonly sent = new Map<string, string>();
+  /** kernels that have settings other than the defaults */
+  private readonly told = new Set<string>();
 }
