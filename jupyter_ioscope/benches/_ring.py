@@ -14,49 +14,67 @@ import os
 import struct
 import time
 from collections.abc import Iterator
-from typing import Any
 
 _SETUP, _ENTER = 425, 426
 _GETEVENTS = 1  # IORING_ENTER_GETEVENTS
 _OP_READ = 22  # IORING_OP_READ, Linux 5.6
 _OFF_SQ, _OFF_CQ, _OFF_SQES = 0, 0x8000000, 0x10000000
-_PARAMS = 120  # struct io_uring_params
+_PARAMS = struct.Struct("<30I")  # struct io_uring_params
 _SQE = struct.Struct("<BBHiQQIIQ24x")  # opcode flags ioprio fd off addr len rw_flags user_data
-_CQE = struct.Struct("<QiI")
 
 
 class Ring:
-    """A ring of `depth` entries. Close it when done.
+    """A ring for reads of one size from one file; each of `depth` slots has one under way at most.
+
+    Everything but the offset of a read is written once, so that Python does little for each.
 
     Raises:
         OSError: the kernel refuses: `why` explains it.
     """
 
-    def __init__(self, depth: int) -> None:
-        self._libc: Any = ctypes.CDLL(None, use_errno=True)
-        params = ctypes.create_string_buffer(_PARAMS)
-        self.fd = self._call(_SETUP, depth, params)
+    def __init__(self, depth: int, fd: int = -1, size: int = 0) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        setup, self._enter = libc["syscall"], libc["syscall"]
+        setup.argtypes = (ctypes.c_long, ctypes.c_uint, ctypes.c_void_p)
+        self._enter.argtypes = (
+            ctypes.c_long,
+            *[ctypes.c_uint] * 4,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+        )
+        params = ctypes.create_string_buffer(_PARAMS.size)
+        self.fd = _checked(setup(_SETUP, depth, params))
         os.set_inheritable(self.fd, False)
-        words = struct.unpack("<30I", params.raw)
-        self.entries, completions = words[0], words[1]
+        words = _PARAMS.unpack(params.raw)
+        entries, completions = words[0], words[1]
         sq, cq = words[10:20], words[20:30]
-        self._sq = mmap.mmap(self.fd, sq[6] + 4 * self.entries, offset=_OFF_SQ)
-        self._cq = mmap.mmap(self.fd, cq[5] + 16 * completions, offset=_OFF_CQ)
-        self._sqes = mmap.mmap(self.fd, 64 * self.entries, offset=_OFF_SQES)
-        self._tail_at, self._array_at = sq[1], sq[6]
-        self._cq_head_at, self._cq_tail_at, self._cqes_at = cq[0], cq[1], cq[5]
-        self._sq_mask = struct.unpack_from("<I", self._sq, sq[2])[0]
-        self._cq_mask = struct.unpack_from("<I", self._cq, cq[2])[0]
-        self._tail = struct.unpack_from("<I", self._sq, self._tail_at)[0]
-        for number in range(self.entries):
-            struct.pack_into("<I", self._sq, self._array_at + 4 * number, number)
+        maps = (
+            mmap.mmap(self.fd, sq[6] + 4 * entries, offset=_OFF_SQ),
+            mmap.mmap(self.fd, cq[5] + 16 * completions, offset=_OFF_CQ),
+            mmap.mmap(self.fd, 64 * entries, offset=_OFF_SQES),
+            mmap.mmap(-1, max(1, depth * size)),  # begins at a page, as O_DIRECT wants
+        )
+        self._maps = maps
+        self._sq = memoryview(maps[0]).cast("I")
+        self._cq = memoryview(maps[1]).cast("I")
+        self._sqes = memoryview(maps[2]).cast("Q")
+        self._tail_at, self._array_at = sq[1] // 4, sq[6] // 4
+        self._head_at, self._cq_tail_at, self._cqes_at = cq[0] // 4, cq[1] // 4, cq[5] // 4
+        self._sq_mask, self._cq_mask = self._sq[sq[2] // 4], self._cq[cq[2] // 4]
+        self._tail = self._sq[self._tail_at]
+        self._size = size
+        self._area = ctypes.c_char.from_buffer(maps[3])
+        base = ctypes.addressof(self._area)
+        for slot in range(depth if size else 0):
+            at = base + slot * size
+            _SQE.pack_into(maps[2], 64 * slot, _OP_READ, 0, 0, fd, 0, at, size, 0, slot)
 
-    def push_read(self, fd: int, address: int, size: int, offset: int, tag: int) -> None:
-        """Put a read into the submission ring; `enter` hands it to the kernel."""
-        at = 64 * (self._tail & self._sq_mask)
-        _SQE.pack_into(self._sqes, at, _OP_READ, 0, 0, fd, offset, address, size, 0, tag)
+    def push(self, slot: int, offset: int) -> None:
+        """Ask for the read of a slot; `enter` hands it to the kernel."""
+        self._sqes[8 * slot + 1] = offset
+        self._sq[self._array_at + (self._tail & self._sq_mask)] = slot
         self._tail = (self._tail + 1) & 0xFFFFFFFF
-        struct.pack_into("<I", self._sq, self._tail_at, self._tail)
+        self._sq[self._tail_at] = self._tail
 
     def enter(self, submit: int, wait: int) -> None:
         """Submit what was pushed and wait for `wait` completions.
@@ -66,74 +84,88 @@ class Ring:
         """
         while True:
             try:
-                self._call(_ENTER, self.fd, submit, wait, _GETEVENTS, None, 0)
+                _checked(self._enter(_ENTER, self.fd, submit, wait, _GETEVENTS, None, 0))
                 return
             except InterruptedError:
                 submit = 0
 
-    def completed(self) -> Iterator[tuple[int, int]]:
-        """(tag, result) of every completion that is there."""
-        head = struct.unpack_from("<I", self._cq, self._cq_head_at)[0]
-        tail = struct.unpack_from("<I", self._cq, self._cq_tail_at)[0]
+    def completed(self) -> list[int]:
+        """The slots whose read is done.
+
+        Raises:
+            OSError: a read failed.
+        """
+        found, cq, mask, base = [], self._cq, self._cq_mask, self._cqes_at
+        head, tail = cq[self._head_at], cq[self._cq_tail_at]
         while head != tail:
-            at = self._cqes_at + 16 * (head & self._cq_mask)
-            tag, result, _ = _CQE.unpack_from(self._cq, at)
+            at = base + 4 * (head & mask)
+            if cq[at + 2] > _LARGEST:
+                code = (1 << 32) - cq[at + 2]
+                raise OSError(code, os.strerror(code))
+            found.append(cq[at])
             head = (head + 1) & 0xFFFFFFFF
-            struct.pack_into("<I", self._cq, self._cq_head_at, head)
-            yield tag, result
+        cq[self._head_at] = head
+        return found
+
+    def read(self, slot: int) -> bytes:
+        """The bytes that the last read of a slot brought."""
+        return self._maps[3][slot * self._size : (slot + 1) * self._size]
 
     def close(self) -> None:
-        for view in (self._sqes, self._cq, self._sq):
-            view.close()
+        """Ends the ring first: until then the kernel may write to the memory of reads under way."""
         os.close(self.fd)
+        for view in (self._sq, self._cq, self._sqes):
+            view.release()
+        del self._area
+        for one in self._maps:
+            one.close()
 
-    def _call(self, number: int, *arguments: Any) -> int:
-        found = int(self._libc.syscall(number, *arguments))
-        if found < 0:
-            code = ctypes.get_errno()
-            raise OSError(code, os.strerror(code))
-        return found
+
+_LARGEST = 0x7FFFFFFF  # results are signed; those above are negative: errors
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result
 
 
 def timed_reads(
-    ring: Ring, fd: int, block: int, offsets: Iterator[int], depth: int, seconds: float
+    fd: int, block: int, offsets: Iterator[int], depth: int, seconds: float
 ) -> tuple[list[int], float]:
     """Keep `depth` reads under way for `seconds`: (nanoseconds of each, wall seconds).
 
     Raises:
-        OSError: a read failed.
+        OSError: a read failed, or the kernel gives no ring.
     """
     clock = time.perf_counter_ns
-    area = mmap.mmap(-1, depth * block)  # begins at a page, as O_DIRECT wants
-    holder = ctypes.c_char.from_buffer(area)
-    address = ctypes.addressof(holder)
-    begun, took = [0] * depth, []
+    ring = Ring(depth, fd, block)
+    begun: list[int] = [0] * depth
+    took: list[int] = []
+    free, flying = list(range(depth)), 0
     try:
         start = clock()
         until = start + int(seconds * 1e9)
-        for slot in range(depth):
-            begun[slot] = clock()
-            ring.push_read(fd, address + slot * block, block, next(offsets), slot)
-        new, flying = depth, depth
-        while flying:
+        now = start
+        while True:
+            if now < until:
+                for slot in free:
+                    begun[slot] = now
+                    ring.push(slot, next(offsets))
+                new = len(free)
+                flying += new
+            else:
+                new = 0
+            if not flying:
+                return took, (clock() - start) / 1e9
             ring.enter(new, 1)
             now = clock()
-            new = 0
-            for slot, result in ring.completed():
-                if result < 0:
-                    raise OSError(-result, os.strerror(-result))
-                took.append(now - begun[slot])
-                flying -= 1
-                if now < until:
-                    begun[slot] = now
-                    ring.push_read(fd, address + slot * block, block, next(offsets), slot)
-                    new, flying = new + 1, flying + 1
-        return took, (clock() - start) / 1e9
+            free = ring.completed()
+            flying -= len(free)
+            took += [now - begun[slot] for slot in free]
     finally:
-        # The kernel may still write to the area of reads under way: closing the ring waits.
         ring.close()
-        del holder
-        area.close()
 
 
 def why(error: OSError) -> str:

@@ -94,7 +94,7 @@ def open_ring(path: str, size: int, depth: int, pass_s: float = _PASS_S) -> Pass
         try:
             _cold(fd)
             offsets = scattered(size, SMALL, random.getrandbits(32), again=True)
-            return _told(*timed_reads(Ring(depth), fd, SMALL, offsets, depth, pass_s))
+            return _told(*timed_reads(fd, SMALL, offsets, depth, pass_s))
         finally:
             os.close(fd)
 
@@ -128,29 +128,25 @@ def _refusal() -> str:
 
 def _differs(path: str, size: int, depth: int) -> list[str]:
     """One read of each ring slot against pread of the same place."""
-    import ctypes
-    import mmap
-
     draw = random.Random(depth)
     places = [draw.randrange(size // SMALL) * SMALL for _ in range(depth)]
     fd = opened(path, os.O_RDONLY).fd
-    ring = Ring(depth)
-    with mmap.mmap(-1, depth * SMALL) as area, buffer_of(SMALL) as buffer:
-        holder = ctypes.c_char.from_buffer(area)
-        base = ctypes.addressof(holder)
+    try:
+        ring = Ring(depth, fd, SMALL)
         for slot, at in enumerate(places):
-            ring.push_read(fd, base + slot * SMALL, SMALL, at, slot)
+            ring.push(slot, at)
+        done: set[int] = set()
         ring.enter(depth, depth)
-        results = dict(ring.completed())
+        done.update(ring.completed())
         wrong = []
-        for slot, at in enumerate(places):
-            count = os.preadv(fd, [buffer], at)
-            mine = area[slot * SMALL : slot * SMALL + count]
-            if results.get(slot) != count or mine != buffer[:count]:
-                wrong.append(f"other bytes than pread() gives at {at:,}")
+        with buffer_of(SMALL) as buffer:
+            for slot, at in enumerate(places):
+                count = os.preadv(fd, [buffer], at)
+                if slot not in done or ring.read(slot)[:count] != buffer[:count]:
+                    wrong.append(f"other bytes than pread() gives at {at:,}")
         ring.close()
-        del holder
-    os.close(fd)
+    finally:
+        os.close(fd)
     return wrong[:3]
 
 

@@ -163,10 +163,14 @@ def _call(parser: str) -> Callable[[bytes], Any]:
 
 def _open(parser: str, lines: list[bytes]) -> Pass:
     call = _call(parser)
+    read = [line for line in lines if not isinstance(outcome(parser, line), Refusal)]
+    if not read:
+        raise ValueError(f"it refuses every text ({outcome(parser, lines[0])})")
 
-    def once() -> None:
-        for line in lines:
+    def once() -> Mapping[str, float]:
+        for line in read:
             call(line)
+        return {"items": len(read)}
 
     return once
 

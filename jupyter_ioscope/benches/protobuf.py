@@ -33,7 +33,7 @@ def prepare(target: Any, folder: str) -> Prepared:
     arrow: Any = need("pyarrow", "Arrow")
     try:
         table = arrow.Table.from_pylist(rows)
-    except arrow.ArrowException as error:
+    except (arrow.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise InputError(f"the rows of {name} have no common type: {short(error)}") from error
     missing: list[Missing] = []
     coder = None

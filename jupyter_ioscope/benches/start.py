@@ -40,7 +40,7 @@ def prepare(target: Any, folder: str) -> Prepared:
     arms = [
         Arm(
             f"new by {method}",
-            functools.partial(_new, spec.changed(multiprocessing_context=method)),
+            functools.partial(_new, spec.changed(multiprocessing_context=_context(method))),
             1,
             look=functools.partial(_differs, spec, method) if method != own else None,
             warm=False,
@@ -48,7 +48,7 @@ def prepare(target: Any, folder: str) -> Prepared:
         )
         for method in methods
     ]
-    kept = spec.changed(persistent_workers=True, multiprocessing_context=own)
+    kept = spec.changed(persistent_workers=True, multiprocessing_context=_context(own))
     arms.append(
         Arm(_REUSED, functools.partial(_kept, kept), 1, warm=False,
             look=functools.partial(_differs, kept, own),
@@ -67,6 +67,10 @@ def prepare(target: Any, folder: str) -> Prepared:
             else f'loader = DataLoader(..., multiprocessing_context="{arm.name.split()[-1]}")'
         ),
     )
+
+
+def _context(method: str) -> Any:
+    return multiprocessing.get_context(method)
 
 
 class _DiesWithParent:
@@ -161,7 +165,7 @@ def _differs(spec: LoaderSpec, method: str) -> list[str]:
     alone = first(spec.changed(num_workers=0, persistent_workers=False, timeout=0))
     if first(spec.changed(num_workers=0, persistent_workers=False, timeout=0)) != alone:
         return []  # random content or order: nothing can be told from it
-    other = first(spec.changed(multiprocessing_context=method))
+    other = first(spec.changed(multiprocessing_context=_context(method)))
     return [] if other == alone else ["the first batch holds other values than without workers"]
 
 
