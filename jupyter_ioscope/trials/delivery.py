@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from jupyter_ioscope.trials.build import build
 from jupyter_ioscope.trials.counting import Beats, Indices, seed_all, shut_down, worker_ids
+from jupyter_ioscope.trials.page_cache import mapped_files
 from jupyter_ioscope.trials.samples import Sample, sample_of, split
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.trial import prepared
@@ -43,7 +44,7 @@ def deliver(
     `reseed` seeds once more after the order was drawn: what differs then is random content. It
     reaches the dataset only when that runs in this process (no workers).
     """
-    spec, _ = prepared(spec, folder, False)
+    spec, files = prepared(spec, folder, True)
     seed_all(seed)
     indices, beats = Indices(spec, reseed), Beats(emit)
     collated = spec.batch_size is not None or spec.batch_sampler is not None
@@ -67,6 +68,8 @@ def deliver(
             if full or stop() or time.monotonic() > late_s:
                 ended = False
                 break
+        workers = worker_ids(iterator)
+        found = files.found() | mapped_files(workers) if files is not None else set()
         shut_down(iterator, own_process=bool(folder))
     if rows:
         ids = [repr(row) for row in rows]
@@ -86,6 +89,7 @@ def deliver(
         "exact": made.exact,
         "values": made.values,
         "path": path,
+        "files": sorted(found),
     }
 
 
@@ -151,6 +155,7 @@ class Delivered(NamedTuple):
     exact: list[str]
     values: list[str]
     path: str
+    files: list[str]  # data files that were used; none where the job ran in the kernel
 
     def numbers(self) -> Iterator[list[tuple[str, Any]]]:
         """(name, numpy array) of each value of every unit, for which "close" has a meaning."""

@@ -14,6 +14,7 @@ _STRETCH_S = 1.5  # of the slower arm; shorter ones are noisier, longer ones lea
 _SHORTEST_S = 0.15
 _BATCHES = 20
 _PILOT_S = 1.0
+_ENOUGH_READ = 0.6  # of the stretch: a shorter one costs less than another pass before the pairs
 _MOST_ROUNDS = 64  # batches; 7 against 8 workers have a common round of 56
 
 
@@ -26,15 +27,23 @@ class Pilot:
     overhead_s: float  # of a trial, beyond its timed stretch
     epoch_s: float  # of a whole epoch; inf when its end is not known
     steady_batches: float  # of an epoch, after the discarded ones; inf when not known
+    timed_samples: int = 0  # read by the pilot after the discarded ones
+    whole_epoch: bool = False  # the pilot came to the end of one
 
 
-def pilot_plan(spec_a: LoaderSpec, spec_b: LoaderSpec, seed: int, budget_s: float) -> Plan:
-    """A short steady stretch; both arms discard alike so that they time the same samples."""
+def pilot_plan(
+    spec_a: LoaderSpec, spec_b: LoaderSpec, seed: int, budget_s: float, reads_files: bool = False
+) -> Plan:
+    """A short steady stretch; both arms discard alike so that they time the same samples. Of
+    loaders that read files one as long as the trials will be: it is their untimed pass as well."""
+    seconds = min(_PILOT_S, budget_s / 30)
+    if reads_files:
+        seconds = min(_STRETCH_S, budget_s / (2 * (_PAIRS + 1)))
     return Plan(
         mode="steady",
         seed=seed,
         discard=max(spec_a.discard, spec_b.discard),
-        seconds=min(_PILOT_S, budget_s / 30),
+        seconds=seconds,
         batches=4,
         max_s=max(2.0, budget_s / 6),
     )
@@ -61,6 +70,8 @@ def pilot_of(result: dict[str, Any], wall_s: float, spec: LoaderSpec, discard: i
         overhead_s=overhead,
         epoch_s=epoch_s,
         steady_batches=epoch_batches - discard,
+        timed_samples=result["samples"],
+        whole_epoch=bool(result["epoch_batches"]),
     )
 
 
@@ -79,13 +90,35 @@ def steady_plan(
     room_s = left_s / (_PAIRS + 1) - sum(pilot.overhead_s for pilot in pilots)
     wanted = max(_STRETCH_S * slower, _BATCHES * largest)
     affordable = max(room_s / per_sample_s, _SHORTEST_S * slower)
-    # Whole rounds of the workers of both arms, so that both time exactly the same samples.
-    workers = [max(1, spec.num_workers) for spec in specs]
-    rounds = math.lcm(*workers) if math.lcm(*workers) <= _MOST_ROUNDS else max(workers)
-    unit = max(1.0, rounds * largest)
+    unit = rounds_of(specs, largest)
     samples = math.ceil(unit * max(1, math.ceil(min(wanted, affordable) / unit)))
     expected_s = samples / slower + max(pilot.overhead_s for pilot in pilots)
     return first._replace(samples=samples, max_s=4 * expected_s + 5)
+
+
+def rounds_of(specs: tuple[LoaderSpec, LoaderSpec], batch_samples: float) -> float:
+    """Samples in whole rounds of the workers of both arms: so both time exactly the same."""
+    workers = [max(1, spec.num_workers) for spec in specs]
+    rounds = math.lcm(*workers) if math.lcm(*workers) <= _MOST_ROUNDS else max(workers)
+    return max(1.0, rounds * batch_samples)
+
+
+def read_before(plan: Plan, pilots: tuple[Pilot, Pilot], rounds: float, each: bool) -> Plan | None:
+    """`plan` cut to what a pilot has read already, with the same seed and so in the same order;
+    None when too little would be left. `each`: both arms must have read it, not one of them.
+    `rounds`: samples that are timed as one."""
+    ended = [pilot.whole_epoch for pilot in pilots]
+    if all(ended) or (any(ended) and not each):
+        return plan
+    if plan.mode == "epochs":
+        return None
+    seen = [math.inf if pilot.whole_epoch else pilot.timed_samples for pilot in pilots]
+    read = min(seen) if each else max(seen)
+    if plan.samples <= read:
+        return plan
+    if read < max(rounds, _ENOUGH_READ * plan.samples):
+        return None
+    return plan._replace(samples=int(read // rounds * rounds))
 
 
 def read_once(plan: Plan, pilots: tuple[Pilot, Pilot]) -> Plan:

@@ -49,6 +49,7 @@ class Runner:
         self.seed = random.Random(os.urandom(8)).randrange(1, 2**31)
         self.watch = Watch(silence_s, cancel, reporter.tick, memory_limit_bytes())
         self._deliveries = 0
+        self.reads_files = False  # whether a delivery so far used data files
 
     def said(self, step: Step) -> list[str]:
         """What to know about these runs, for the notes of the result."""
@@ -69,7 +70,9 @@ class Runner:
         result, _ = self.isolation.run(
             Job(arm, deliver, arguments, needs_child=bool(spec.in_child)), self.watch
         )
-        return Delivered(**result)
+        delivered = Delivered(**result)
+        self.reads_files = self.reads_files or bool(delivered.files)
+        return delivered
 
     def pilot(self, arm: str, spec: LoaderSpec, plan: Plan) -> tuple[Pilot, set[str]]:
         """What a short run shows, and the data files it used (none in the kernel)."""

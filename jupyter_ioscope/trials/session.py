@@ -7,9 +7,19 @@ import math
 from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.trials.code import code_of
+from jupyter_ioscope.trials.delivery import Limit
 from jupyter_ioscope.trials.outcome import Cancelled
 from jupyter_ioscope.trials.pairs import Pairs
-from jupyter_ioscope.trials.plan import epochs_plan, is_short, pilot_plan, read_once, steady_plan
+from jupyter_ioscope.trials.plan import (
+    Pilot,
+    epochs_plan,
+    is_short,
+    pilot_plan,
+    read_before,
+    read_once,
+    rounds_of,
+    steady_plan,
+)
 from jupyter_ioscope.trials.result import Draft, comparison
 from jupyter_ioscope.trials.runner import Runner
 from jupyter_ioscope.trials.same_data import same_data
@@ -19,6 +29,8 @@ from jupyter_ioscope.trials.step import NO_STEP, Step
 from jupyter_ioscope.trials.toggle import Toggle, refuse_or_pass
 from jupyter_ioscope.trials.trial import Plan
 from jupyter_ioscope.units import significant
+
+_CHECKS = 15  # part of the budget in which samples of A may be gathered for comparing them
 
 
 class Session:
@@ -37,7 +49,6 @@ class Session:
     ) -> None:
         self.runner, self.specs, self.toggles = runner, specs, toggles
         self.cold, self.budget_s, self.step = cache == "cold", budget_s, step
-        self._reads_files = True
         names = tuple(toggle.name for toggle in toggles)
         self.draft = Draft(Pairs(specs, self.cold, alpha), labels, names)
 
@@ -78,22 +89,15 @@ class Session:
         codes += [toggle.code(spec_b) for toggle in unwritten]
         self.draft.code = "\n\n".join(code for code in codes if code)
         reporter.stage("checking", "comparing the samples of both arms")
+        longest_s = min(Limit().seconds, self.budget_s / _CHECKS)
         self.draft.same_data = same_data(
-            self.runner.deliver, spec_a, spec_b, toggled=bool(self.toggles)
+            self.runner.deliver, spec_a, spec_b, bool(self.toggles), longest_s
         )
 
     def _measure(self) -> None:
         spec_a, spec_b = self.specs
-        reporter, pairs = self.runner.reporter, self.draft.pairs
-        plan = self._plan()
-        files: set[str] = set()
-        # A loader that opens no file has no page cache to fill: its pilots were its first passes.
-        if self._reads_files:
-            reporter.stage("preparing", "one untimed pass")
-            files = self.runner.untimed("A", spec_a, plan)
-        # Changed libraries, too, may convert or keep what is to be there before anything is timed.
-        if spec_a.dataset is not spec_b.dataset or spec_a.in_child != spec_b.in_child:
-            files |= self.runner.untimed("B", spec_b, plan)
+        pairs = self.draft.pairs
+        plan, files = self._warmed(*self._plan())
         pairs.files = sorted(files)
         pairs.run(self.runner, plan, self.budget_s)
         said = [*dict.fromkeys((*spec_a.notes, *spec_b.notes)), *self.draft.notes]
@@ -103,17 +107,45 @@ class Session:
             said.append(f"Every trial timed the same {counts.pop():,} samples, after a warm-up.")
         self.draft.notes = tuple(said)
 
-    def _plan(self) -> Plan:
-        """Lengths from a pilot of each arm."""
+    def _warmed(
+        self, plan: Plan, pilots: tuple[Pilot, Pilot], files: set[str]
+    ) -> tuple[Plan, set[str]]:
+        """The plan, once everything that it will read was read before; all files of that."""
+        spec_a, spec_b = self.specs
+        # Changed libraries, too, may convert or keep what is to be there before anything is timed.
+        changed = spec_a.dataset is not spec_b.dataset or spec_a.in_child != spec_b.in_child
+        # A loader that opens no file has no page cache to fill: its pilots were its first passes.
+        if not files and not changed:
+            return plan, files
+        batch_samples = max(pilot.batch_samples for pilot in pilots)
+        rounds = rounds_of(self.specs, batch_samples)
+        known = read_before(plan, pilots, rounds, each=changed)
+        if known is not None:
+            return known, files
+        self.runner.reporter.stage("preparing", "one untimed pass")
+        if files:
+            files |= self.runner.untimed("A", spec_a, plan)
+        if changed:
+            files |= self.runner.untimed("B", spec_b, plan)
+        return plan, files
+
+    def _plan(self) -> tuple[Plan, tuple[Pilot, Pilot], set[str]]:
+        """Lengths from a pilot of each arm; the pilots, and the data files that they used."""
         spec_a, spec_b = self.specs
         reporter = self.runner.reporter
-        first = pilot_plan(spec_a, spec_b, self.runner.seed, self.budget_s)._replace(step=self.step)
+        seed, reads_files = self.runner.seed, self.runner.reads_files
+        first = pilot_plan(spec_a, spec_b, seed, self.budget_s, reads_files)
+        first = first._replace(step=self.step)
         reporter.stage("preparing", "pilot of arm A")
         pilot_a, files_a = self.runner.pilot("A", spec_a, first)
         reporter.stage("preparing", "pilot of arm B")
         pilot_b, files_b = self.runner.pilot("B", spec_b, first)
         pilots = (pilot_a, pilot_b)
-        self._reads_files = bool(files_a or files_b)
+        return self._length(first, pilots), pilots, files_a | files_b
+
+    def _length(self, first: Plan, pilots: tuple[Pilot, Pilot]) -> Plan:
+        spec_a, spec_b = self.specs
+        reporter = self.runner.reporter
         left_s = max(0.0, self.budget_s - reporter.age_s())
         short = any(is_short(p, spec) for p, spec in zip(pilots, self.specs, strict=True))
         reasons = [f"{t.name} works between epochs" for t in self.toggles
