@@ -36,6 +36,7 @@ def sources(path: Path) -> list[str]:
         "02_find_the_cause",
         "03_toggle_and_compare",
         "04_hugging_face_datasets",
+        "05_read_a_report",
     ],
 )
 def test_the_tutorials_are_there_and_the_readme_leads_to_each(name: str) -> None:

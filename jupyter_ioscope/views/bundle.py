@@ -19,7 +19,7 @@ from jupyter_ioscope.views.flame_states import all_trees
 from jupyter_ioscope.views.html import html_of
 from jupyter_ioscope.views.payload import Size, flames, report_payload
 from jupyter_ioscope.views.png import MISSING, WIDTH, png_of
-from jupyter_ioscope.views.shapes import MIME, Bundle, IGap, IReport
+from jupyter_ioscope.views.shapes import MIME, Bundle, IGap, IReport, ITimeline
 from jupyter_ioscope.views.text import text_of
 from jupyter_ioscope.views.timeline import timeline
 
@@ -58,9 +58,10 @@ def mime_bundle(
     png = png_of(report)
     if png is None:
         report["notMeasured"].append(IGap(what="summary picture", reason=MISSING))
+    timelines = {_SIZES[0].points: report["timeline"]}  # a long run takes its time to thin
     for candidate, picture in _candidates(report, png):
         bundle = _without_payload(candidate, picture)
-        if _fit(bundle, candidate, profile, grown, limit_bytes):
+        if _fit(bundle, candidate, profile, grown, timelines, limit_bytes):
             return bundle
     return bundle
 
@@ -83,14 +84,22 @@ def _without_payload(report: IReport, png: bytes | None) -> Bundle:
 
 
 def _fit(
-    bundle: Bundle, report: IReport, profile: Profile, grown: Sequence[Tree], limit_bytes: int
+    bundle: Bundle,
+    report: IReport,
+    profile: Profile,
+    grown: Sequence[Tree],
+    timelines: dict[int, ITimeline],
+    limit_bytes: int,
 ) -> bool:
     """Puts the largest payload into `bundle` that keeps it within the limit."""
     for size in _SIZES:
         report["flames"] = flames(grown, size.frames) if size.frames else []
-        report["timeline"] = timeline(profile, max(2, size.points))
+        if size.points not in timelines:
+            timelines[size.points] = timeline(profile, max(2, size.points))
+        report["timeline"] = timelines[size.points]
         if not size.points:
-            report["timeline"]["tracks"] = []
+            report["timeline"] = {**report["timeline"], "tracks": []}
+            report.pop("spans", None)
         bundle[MIME] = report
         if saved_bytes(bundle) <= limit_bytes:
             return True

@@ -1,15 +1,25 @@
 import { folded, make, put, section } from '../dom';
 import type { IFinding, IReport } from '../payload';
 
+/** Findings shown unfolded: the report gives them in the order of what they cost. */
+const FIRST = 3;
+
 /** Causes in the order of what removing each would gain, with their evidence folded away. */
 export function findings(report: IReport): HTMLElement | null {
   if (!report.findings.length) {
     return null;
   }
   const element = section('What holds it back', 'ioscope-findings');
-  const items = make('ol');
-  put(items, ...report.findings.map(finding));
-  return put(element, items);
+  put(element, list(report.findings.slice(0, FIRST)));
+  const rest = report.findings.slice(FIRST);
+  if (rest.length) {
+    put(element, folded(`${rest.length} more, each a smaller part`, list(rest)));
+  }
+  return element;
+}
+
+function list(all: IFinding[]): HTMLElement {
+  return put(make('ol'), ...all.map(finding));
 }
 
 function finding(one: IFinding): HTMLElement {

@@ -1,4 +1,4 @@
-import { make, put } from '../dom';
+import { folded, make, put } from '../dom';
 import type { IReport } from '../payload';
 
 /** What profiling itself cost, what was not measured, and where the numbers can be found. */
@@ -8,7 +8,8 @@ export function notes(report: IReport, unreadable: string[]): HTMLElement {
     put(element, make('p', '', report.cost));
   }
   if (report.notMeasured.length) {
-    put(element, make('p', '', 'Not measured:'), gaps(report));
+    const count = report.notMeasured.length;
+    put(element, folded(`${count} ${count === 1 ? 'thing was' : 'things were'} not measured`, gaps(report)));
   }
   if (unreadable.length) {
     const parts = unreadable.join('; ');
