@@ -98,7 +98,7 @@ def detail(facts: Facts, findings: Sequence[Finding], apart: bool) -> str:
         lines = [line for row in findings[:1] for line in (_would_free(facts, row), *row.evidence)]
         lines += [_ended(facts), "" if findings else _without_a_loader(facts)]
         return " ".join(line for line in lines if line)
-    if not findings and facts.too_short:
+    if not findings and (facts.too_short or len(facts.profile.batches) < FEW_BATCHES):
         return "Run it over more batches, or more often, to see where its time goes."
     if not findings:
         return (

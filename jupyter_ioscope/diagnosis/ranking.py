@@ -111,6 +111,8 @@ def _faults_before_work(kept: list[Finding]) -> list[Finding]:
 def _noise(row: Finding) -> bool:
     if row.share < NOISE_SHARE or 2 * row.share <= row.high:
         return True
+    if row.low <= 0 and row.high >= 1:  # cut at both ends: it says nothing
+        return True
     if row.cause in _LEAST_S and row.cause != OTHERS and row.low < _GENERAL_LOW:
         return True
     return row.cause != STEP and row.cost_s < _LEAST_S.get(row.cause, _FAULT_S)

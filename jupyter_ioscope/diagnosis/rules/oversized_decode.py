@@ -9,6 +9,7 @@ from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.rules._work import (
     CPU_CAUSES,
+    cpu_ns_per_sample,
     gain_of_work,
     ns_per_sample,
     place_line,
@@ -38,7 +39,8 @@ def judge(facts: Facts) -> Finding | None:
     if not used:
         return None
     decoded = _decoded_pixels(facts)
-    pixel_ns = ns_per_sample(facts, "image_decode") / used
+    # No more than the CPU: a file that is read late inside the decoder is no large picture.
+    pixel_ns = min(ns_per_sample(facts, "image_decode"), cpu_ns_per_sample(facts)) / used
     by_time = not decoded and pixel_ns >= _NS_A_PIXEL
     if not by_time and decoded < _OVERSIZED * used:
         return None
