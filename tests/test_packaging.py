@@ -149,7 +149,7 @@ class TestWheel:
 
     def test_offers_the_extras(self, metadata: Message) -> None:
         extras = set(metadata.get_all("Provides-Extra", []))
-        assert extras == {"torch", "hf", "gpu", "demo", "test"}
+        assert extras == {"torch", "hf", "gpu", "bench", "demo", "test"}
         assert metadata["Requires-Python"] == ">=3.10"
 
     def test_brings_the_command(self, wheel: zipfile.ZipFile) -> None:
