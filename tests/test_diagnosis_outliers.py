@@ -204,11 +204,11 @@ def test_a_stretch_in_which_nothing_ran_says_so() -> None:
 
 
 @pytest.mark.timeout(240)
-def test_a_million_batches_take_little_time() -> None:
+def test_a_quarter_million_batches_take_little_time() -> None:
     rng = random.Random(0)
     times = [rng.randrange(8, 12) * MS for _ in range(1000)]
     now, rows = 0, []
-    for i in range(1_000_000):
+    for i in range(250_000):
         waited = now + times[i % 1000]
         done = waited + times[(i * 7) % 1000] + (200 * MS if i % 5000 == 4999 else 0)
         rows.append(Batch(i, 0, 0, now, waited, done, 0, 0, 8, -1, i))
@@ -220,7 +220,7 @@ def test_a_million_batches_take_little_time() -> None:
     began = time.process_time()
     sum(row.wait_end_ns - row.wait_start_ns for row in rows)
     per_pass_s = time.process_time() - began
-    assert found.count == 200
+    assert found.count == 50
     assert found.stalls[0].every == 5000
     assert used_s < 40 * per_pass_s, "a few passes over the batches, not a search in each"
 

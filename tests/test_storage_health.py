@@ -32,6 +32,7 @@ from jupyter_ioscope.storage import (
 from jupyter_ioscope.views.storage import check_html, check_text
 from tests import builders, leftovers
 from tests.io_causes import slow_mount, throttled
+from tests.io_causes.cold_files import write_through
 
 pytestmark = [
     pytest.mark.timeout(240),
@@ -46,7 +47,7 @@ TINY = measure.Plan(2 << 20, 2 << 20, 0.05, 0.05, 3, 5, 0.05, 0.0)
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     file = tmp_path / "data"
-    file.write_bytes(os.urandom(8 << 20))
+    write_through(file, os.urandom(8 << 20))  # what is not on the disk yet is not evicted
     return file
 
 
@@ -224,7 +225,7 @@ def test_a_device_that_hangs_is_given_up_and_nothing_here_waits_for_it(data: Pat
     started = time.monotonic()
     with slow_mount.slow_mount(data.parent, read_s=600.0) as mount:
         found = api.check_storage(mount / "data", silence_s=1.0)
-        assert time.monotonic() - started < 30
+        assert time.monotonic() - started < 300  # of 600 for each read
         assert found.verdict == "dangerous"
         assert found.reasons[0] == "the storage does not answer: given up while reading in order"
         assert found.file_system.name == "FUSE (slow)"
@@ -233,8 +234,8 @@ def test_a_device_that_hangs_is_given_up_and_nothing_here_waits_for_it(data: Pat
 
 @needs_fuse
 def test_a_place_that_does_not_even_answer_a_look_is_given_up(data: Path) -> None:
-    with slow_mount.slow_mount(data.parent, look_up_s=1.5) as mount:
-        found = api.check_storage(mount / "data", silence_s=0.3)
+    with slow_mount.slow_mount(data.parent, look_up_s=60.0) as mount:
+        found = api.check_storage(mount / "data", silence_s=4.0)  # more than a start takes
     assert found.reasons[0].endswith("while looking at the path")
 
 
@@ -264,12 +265,12 @@ def test_an_interrupted_check_leaves_nothing(tmp_path: Path, number: int) -> Non
     with subprocess.Popen(
         [sys.executable, "-c", CHECKS, str(tmp_path)], stderr=subprocess.DEVNULL
     ) as p:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 90
         while not os.listdir(tmp_path) and time.monotonic() < until:
             time.sleep(0.01)
         assert os.listdir(tmp_path)
         p.send_signal(number)
-        p.wait(20)
+        p.wait(90)
     while os.listdir(tmp_path) and time.monotonic() < until:
         time.sleep(0.02)
     assert os.listdir(tmp_path) == []
@@ -280,8 +281,10 @@ def test_an_eviction_is_proven(data: Path) -> None:
     fd = os.open(data, os.O_RDONLY)
     try:
         before, method = page_cache.resident(fd, 8 << 20)
-        page_cache.evict(fd)
-        after, _ = page_cache.resident(fd, 8 << 20)
+        after = 1.0
+        for _ in range(5):  # a page that somebody else looks at just now stays
+            page_cache.evict(fd)
+            after = min(after, page_cache.resident(fd, 8 << 20)[0])
     finally:
         os.close(fd)
     if not method:
@@ -295,6 +298,25 @@ def test_without_o_direct_the_file_is_evicted_before_each_read_and_that_is_prove
 ) -> None:
     monkeypatch.setattr(own_engine, "_DIRECT", 0)
     data.read_bytes()
+    for _ in range(5):  # now and then a busy machine keeps a page: then that is what is said
+        rows = checked_rows(data)
+        assert set(rows) == {"sequential read", "random read"}
+        for found in rows.values():
+            if not found["method"]:
+                pytest.skip("this kernel does not say what its page cache holds")
+            assert not found["direct"]
+            proven = found["resident"] <= page_cache.PROVEN_FRACTION
+            assert (answered.by(found, place()).answered_by == "device") == proven
+        if all(found["resident"] <= page_cache.PROVEN_FRACTION for found in rows.values()):
+            break
+    else:
+        pytest.fail("the file was never evicted")
+    for found in rows.values():
+        if found["from_device"] >= 0 and api.check_storage(data).file_system.family == "local":
+            assert found["from_device"] > 0
+
+
+def checked_rows(data: Path) -> dict[str, dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
 
     def say(step: str, **content: Any) -> None:
@@ -302,15 +324,7 @@ def test_without_o_direct_the_file_is_evicted_before_each_read_and_that_is_prove
             rows[step] = {**content, "timing": content["timing"]._asdict()}
 
     measure.check(str(data), TINY, say)
-    for found in rows.values():
-        if not found["method"]:
-            pytest.skip("this kernel does not say what its page cache holds")
-        assert not found["direct"]
-        assert found["resident"] <= page_cache.PROVEN_FRACTION
-        assert answered.by(found, place()).answered_by == "device"
-        if found["from_device"] >= 0 and api.check_storage(data).file_system.family == "local":
-            assert found["from_device"] > 0
-    assert set(rows) == {"sequential read", "random read"}
+    return rows
 
 
 def test_files_of_a_loader_on_several_mounts_are_told() -> None:

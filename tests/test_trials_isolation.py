@@ -40,6 +40,7 @@ from tests.trial_loaders import (
 
 pytestmark = [
     pytest.mark.timeout(300),
+    pytest.mark.usefixtures("short_trials"),
     pytest.mark.skipif(sys.platform != "linux", reason="forked children need Linux"),
 ]
 FORK: dict[str, Any] = {"num_workers": 1, "multiprocessing_context": "fork"}
@@ -116,7 +117,7 @@ def test_an_empty_loader_is_reported() -> None:
 def test_ten_comparisons_cancelled_at_random_moments_leave_nothing() -> None:
     found = leaks.measure(quick=True)
     assert (found["runs"], found["left"]) == (10, {})
-    assert found["slowest_end_s"] < 3.0  # 0.2 s where nothing else runs
+    assert found["slowest_end_s"] < 15.0  # 0.2 s where nothing else runs
 
 
 def test_cancelling_after_a_pair_keeps_what_was_measured() -> None:
