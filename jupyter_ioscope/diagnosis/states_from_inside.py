@@ -25,6 +25,7 @@ _ROLES = ("consumer", "worker")
 _UNSEEN = STATES.index("blocked")
 # Instants are about 50 ms apart: a state so near, in the same phase, most likely is the same.
 _NEAR_NS = 200_000_000
+_BUSY = 0.02  # of a core: a thread of a pool that somebody uses
 
 # (process, inside a fetch) -> instants in order of time.
 _Seen = Mapping[tuple[int, bool], Sequence[Instant]]
@@ -42,13 +43,32 @@ def with_states_from_inside(profile: Profile) -> Profile:
         seen.setdefault((instant.pid, instant.phase == "fetch"), []).append(instant)
     if not profile.threads:
         return replace(profile, threads=_from_inside_only(profile, seen))
-    if not seen:
+    if not seen and profile.batches:
         return profile
     phases = Phases(profile)
     threads = tuple(
         _filled(row, seen, phases) if row.role in _ROLES else row for row in profile.threads
     )
+    filled = replace(profile, threads=threads)
+    return filled if profile.batches else _with_helpers(filled)
+
+
+def _with_helpers(profile: Profile) -> Profile:
+    """Where nothing was recorded the threads beside the cell's own one matter. Of those, one at a
+    time was looked at: what it was blocked in stands for all that used a core."""
+    seen = {(profile.pid, False): instants_of(profile, ("other",), None, None)}
+    phases = Phases(profile)
+    threads = tuple(
+        _filled(row, seen, phases)
+        if row.role == "other" and row.pid == profile.pid and _busy(row)
+        else row
+        for row in profile.threads
+    )
     return replace(profile, threads=threads)
+
+
+def _busy(row: ThreadReadings) -> bool:
+    return row.run_ns >= _BUSY * max(1, row.last_ns - row.first_ns)
 
 
 def _filled(row: ThreadReadings, seen: _Seen, phases: Phases) -> ThreadReadings:
