@@ -173,22 +173,29 @@ class BlockedSampler:
 
     def _instant(self, due_ns: int, waited: bool) -> None:
         now_ns = time.monotonic_ns()
+        self._instants += 1
+        self._contended += waited
+        if waited and not self._faulting and not self._others:
+            return  # nothing that is seen now would be kept
+        # States before stacks: most often the threads run, and then nothing more needs a look. No
+        # thread can go on in Python between the two, for this one keeps the GIL.
+        found = [
+            (ident, thread, *state)
+            for ident, thread in self._chosen()
+            if (state := self._state(ident, thread)) is not None
+        ]
+        if not found and not self._faulting:
+            return
         frames = sys._current_frames()
         # This very frame is among them: a ring of frame and dict that would keep all other frames,
         # and the user's batches in them, until the garbage collector comes.
         frames.pop(threading.get_ident(), None)
-        found = [
-            (ident, thread, *state)
-            for ident, thread in self._chosen()
-            if ident in frames and (state := self._state(ident, thread)) is not None
-        ]
+        found = [row for row in found if row[0] in frames]
         stacks = {ident: tuple(_places(frames[ident])) for ident, *_ in found}
         late = self._faulting and self._kept_waiting(due_ns, now_ns) and waited
         main_stack = _after_missed(frames.get(self._main_ident)) if late else ()
         main_blocked = not waited and any(thread is self._main for _, thread, *_ in found)
         turns = self._main.turns() if main_blocked else 0
-        self._instants += 1
-        self._contended += waited
         if time.monotonic_ns() - now_ns > _INSTANT_NS:
             return  # this thread was stopped in the middle: stacks and states may not fit together
         if late:

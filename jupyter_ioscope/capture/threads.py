@@ -83,19 +83,23 @@ class Thread:
     def count(self) -> None:
         """Read the exact counters; marks the thread as ended when it is gone."""
         try:
-            stat = os.pread(self._stat, 1024, 0)
-            counters = os.pread(self._counters, 64, 0) if self._counters is not None else stat
+            counters = os.pread(self._counters, 64, 0) if self._counters is not None else b""
+            # Who was not scheduled since has met no fault and has not ended: `stat`, the dearest
+            # file, is as it was.
+            asleep = self.exact and counters == self.last_counters
+            stat = self.last_stat if asleep else os.pread(self._stat, 1024, 0)
         except OSError:
             self.close()
             return
-        self.last_stat = stat
-        if _is_dead(stat):
-            self._end(counters)
-            return
-        if self.exact and counters == self.last_counters:
+        if asleep:
             self.unchanged += 1
             self._fill()
         else:
+            self.last_stat = stat
+            counters = counters or stat
+            if _is_dead(stat):
+                self._end(counters)
+                return
             self.unchanged = 0
             self.last_counters = counters
         self.last_ns = time.monotonic_ns()

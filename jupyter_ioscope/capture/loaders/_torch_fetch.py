@@ -31,35 +31,46 @@ class Marks(threading.local):
         return start, self.collate_start_ns
 
 
-def always() -> bool:
-    """For workers: they record from beginning to end."""
-    return True
-
-
 MARKS = Marks()
+
+_NAMES = ("_MapDatasetFetcher", "_IterableDatasetFetcher")
+_worker: list[bool] = []  # not empty in a worker that is recorded
 
 
 def watched_fetchers(fetch: Any, recording: Callable[[], bool]) -> dict[str, type]:
     """Subclasses to stand in for the fetchers of torch's module `fetch` while `recording()`."""
     return {
-        name: _watched(getattr(fetch, name), recording)
-        for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher")
-        if hasattr(fetch, name)
+        name: _watched(getattr(fetch, name), recording) for name in _NAMES if hasattr(fetch, name)
     }
 
 
+def watched_in_worker(fetch: Any) -> dict[str, type]:
+    """The same in a worker, which records from beginning to end. A forked one has its parent's
+    subclasses, and goes on with them: making new ones takes half a millisecond."""
+    _worker.append(True)
+    return {
+        name: _watched(getattr(fetch, name), lambda: False)
+        for name in _NAMES
+        if hasattr(fetch, name) and not hasattr(getattr(fetch, name), "_ioscope_base")
+    }
+
+
+def left_worker() -> None:
+    """The worker's loop is over."""
+    _worker.clear()
+
+
 def _watched(base: Any, recording: Callable[[], bool]) -> type:
-    base = getattr(base, "_ioscope_base", base)  # a forked worker inherits its parent's subclass
+    base = getattr(base, "_ioscope_base", base)  # a profile inside a worker finds its parent's
     original_fetch = base.fetch
-    unasked = recording is always
-    marks, clock_ns = MARKS, time.monotonic_ns
+    marks, clock_ns, in_worker = MARKS, time.monotonic_ns, _worker
 
     class Watched(base):  # type: ignore[misc]
         _ioscope_base = base
 
         @property
         def collate_fn(self) -> Any:
-            if unasked or recording():
+            if in_worker or recording():
                 marks.collate_start_ns = clock_ns()
             return self._ioscope_collate
 
@@ -69,7 +80,7 @@ def _watched(base: Any, recording: Callable[[], bool]) -> type:
 
         @property
         def fetch(self) -> Any:
-            if unasked or recording():
+            if in_worker or recording():
                 marks.collate_start_ns = 0
                 marks.start = clock_ns() if marks.light else usage()
             return MethodType(original_fetch, self)

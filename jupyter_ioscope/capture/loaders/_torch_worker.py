@@ -10,7 +10,7 @@ from typing import Any
 
 from jupyter_ioscope.capture.batch_digest import DigestOfBatch, DigestOfMapBatch
 from jupyter_ioscope.capture.loaders._loader import WorkerSettings
-from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, always, watched_fetchers
+from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, left_worker, watched_in_worker
 from jupyter_ioscope.capture.patching import Patches
 from jupyter_ioscope.capture.records import SizeOfBatch, Usage, WorkerLog, usage
 
@@ -70,7 +70,8 @@ class RecordedWorkerLoop:
         given["data_queue"] = _DataQueue(given["data_queue"], tasks)
         patches = Patches()
         stack.callback(patches.undo)
-        for name, subclass in watched_fetchers(fetch, always).items():
+        stack.callback(left_worker)
+        for name, subclass in watched_in_worker(fetch).items():
             patches.set(fetch, name, subclass)
         _let_be_seen(settings, stack)
         start_in_worker(InWorker(settings.session_dir, worker, settings.stacks), stack)
