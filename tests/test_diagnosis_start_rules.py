@@ -65,6 +65,15 @@ def test_a_dataset_that_is_shipped_to_spawned_workers_is_named() -> None:
     assert "to pickle the dataset" in evidence(diagnosis)
 
 
+def test_without_stacks_of_the_workers_the_time_of_sending_tells() -> None:
+    """Pickling in C keeps the GIL, so that stacks from inside hardly show it."""
+    sent = [row for row in of_spawn(2, 150, 0, 0) if row[3]]
+    diagnosis = diagnose(spawned(8_000, sent))
+    assert causes(diagnosis)[0] == "spawn_pickles_dataset"
+    assert 0.25 < diagnosis.findings[0].share < 0.5  # the other worker would start meanwhile
+    assert "until the workers have read it" in evidence(diagnosis)
+
+
 def test_what_spawning_costs_without_a_large_dataset_is_no_finding() -> None:
     value = spawned(2_000, [row for row in of_spawn(0, 2, 1, 45) if row[3]])
     assert not {"spawn_pickles_dataset", "first_batch_setup"} & set(causes(diagnose(value)))

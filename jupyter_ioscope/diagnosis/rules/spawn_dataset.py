@@ -28,9 +28,14 @@ def judge(facts: Facts) -> Finding | None:
     rate = samples_per_s(facts.profile)
     if not rate:
         return None
-    packing_s = starting(facts.profile).kinds.get(kinds.PICKLING, 0.0) / rate
+    spent = starting(facts.profile).kinds
+    packing_s = spent.get(kinds.PICKLING, 0.0) / rate
     imports, whole = worker_starts(facts.profile)
-    unpacking_s = (whole - imports) / rate if whole else UNPACK_AT_LEAST * packing_s
+    # Sending more than a pipe holds (64 kB) waits until the new worker reads: without it the others
+    # would start meanwhile.
+    waiting_s = spent.get(kinds.SENDING, 0.0) / rate * (1 - 1 / max(1, facts.workers))
+    least_s = max(UNPACK_AT_LEAST * packing_s, waiting_s)
+    unpacking_s = (whole - imports) / rate if whole else least_s
     start_s = sum(facts.start_ups_ns) / 1e9
     cost_s = min(start_s, packing_s + unpacking_s)
     share = min(1.0, cost_s / facts.loop_s)
@@ -45,8 +50,13 @@ def judge(facts: Facts) -> Finding | None:
         title="The dataset is shipped to every worker before the first batch",
         evidence=(
             f"Starting {facts.workers} workers took {seconds(start_s)}: {seconds(packing_s)} to "
-            f"pickle the dataset in this process, {seconds(unpacking_s)} to unpickle it in the "
-            "workers, one after the other.",
+            f"pickle the dataset in this process, "
+            + (
+                f"{seconds(unpacking_s)} to unpickle it in the workers, one after the other."
+                if whole
+                else f"{seconds(unpacking_s)} or more until the workers have read it, one after "
+                "the other."
+            ),
             f"Importing libraries is {percent(imports / whole)} of the workers' start."
             if whole
             else "",
