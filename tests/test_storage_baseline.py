@@ -14,8 +14,14 @@ import pytest
 from jupyter_ioscope import api
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.storage import Baseline, Circumstance, JobResult
-from jupyter_ioscope.storage import baseline, baseline_check, baseline_file, fio
-from jupyter_ioscope.views.baseline import baseline_html, baseline_text, check_html, check_text
+from jupyter_ioscope.storage import baseline, baseline_check, baseline_file, fio, own_engine
+from jupyter_ioscope.views.baseline import (
+    baseline_html,
+    baseline_text,
+    check_headline,
+    check_html,
+    check_text,
+)
 from tests import leftovers
 
 JOBS = (fio.Job("psync", "randread", 4096, 1), fio.Job("psync", "seqwrite", 1 << 20, 1))
@@ -179,7 +185,11 @@ def test_a_folder_is_measured_saved_and_checked(tmp_path: Path, engine: str) -> 
     how: dict[str, Any] = {
         "seconds": 0.05, "repeats": 2, "size_bytes": 16 << 20, "engine": engine}  # fmt: skip
     before = leftovers.everything_below()
-    first = api.save_baseline(tmp_path, file, **how)
+    told: list[str] = []
+    first = api.save_baseline(tmp_path, file, **how, on_step=told.append)
+    assert told[0].startswith("measuring takes about ")
+    runs = 2 * len(first.jobs)
+    assert told[-1].endswith(f"{runs} of {runs} runs done") or first.not_measured
     assert leftovers.everything_below() <= before
     assert first.tool.startswith("fio" if engine == "fio" else "ioscope's own engine")
     patterns = {row.pattern for row in first.jobs}
@@ -231,6 +241,37 @@ def test_a_file_has_no_baseline(tmp_path: Path) -> None:
     file.write_bytes(b"x" * 10_000)
     with pytest.raises(InputError, match="is a file"):
         api.save_baseline(file, tmp_path / "base.json")
+
+
+def test_the_headline_is_the_largest_change_and_its_reason() -> None:
+    large = {"pattern": "seqread", "block_bytes": 1 << 20}
+    before = saved(job(), job(**large))
+    now = saved(job(500e6 * 0.9, 0.005), job(500e6 * 0.5, 0.005, **large))
+    found = baseline_check.compare(before, now, "file")
+    assert check_headline(found).endswith(
+        "seqread 1\u00a0MiB (psync, depth 1), 50\u00a0% less bandwidth"
+    )
+    late = baseline_check.compare(saved(job()), saved(job(500e6 * 0.9, 0.15, 16e-3)), "file")
+    assert late.rows[0].reasons[0].startswith("99th percentile")  # not that of a smaller matter
+
+
+def test_scattered_offsets_are_all_of_them_in_another_order() -> None:
+    found = list(own_engine.scattered(1000 * 4096 + 5, 4096, seed=1))
+    assert sorted(found) == [number * 4096 for number in range(1000)]
+    assert found != sorted(found)
+    again = own_engine.scattered(2 * 4096, 4096, seed=1, again=True)
+    assert sorted(next(again) for _ in range(4)) == [0, 0, 4096, 4096]
+
+
+def test_a_thread_that_fails_holds_up_no_other(tmp_path: Path) -> None:
+    def make(fd: int, number: int) -> Any:
+        if number == 1:
+            raise OSError("no more")
+        return (lambda offset: None), [0]
+
+    (tmp_path / "file").write_bytes(bytes(4096))
+    with pytest.raises(OSError, match="no more"):
+        own_engine.at_depth(str(tmp_path / "file"), os.O_RDONLY, make, 3, 0.01)
 
 
 def test_the_views_say_the_verdict_and_escape() -> None:
