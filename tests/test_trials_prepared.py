@@ -205,7 +205,8 @@ def test_the_evaluation_of_a_trainer_is_known_by_who_iterates_it(trainer: Any) -
         trainer.evaluate(numbers(32))
     spec = spec_of(profiled.main_loader)
     assert spec.prepared is not None
-    assert spec.prepared.by == TRAINER
+    assert (spec.prepared.by, spec.prepared.evaluates) == (TRAINER, True)
+    assert "trainer.eval_dataset = dataset" in hf_format_torch.TOGGLE.code(spec)
 
 
 def test_a_trainer_without_data_says_so(tmp_path: Path) -> None:

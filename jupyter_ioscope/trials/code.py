@@ -29,7 +29,7 @@ def code_of(spec_a: LoaderSpec, spec_b: LoaderSpec, name: str = "loader") -> str
     if not changes and spec_a.written == spec_b.written:
         return "\n".join(before)
     if _by_trainer(spec_b):
-        return "\n".join([*before, *_for_trainer(said, changes)])
+        return "\n".join([*before, *_for_trainer(spec_b, said, changes)])
     if spec_b.direct:
         return "\n".join([*before, f"{name} = {said.get('dataset', name)}"])
     if spec_b.state is not None and spec_b.notes:
@@ -52,7 +52,7 @@ def dataset_name(spec: LoaderSpec) -> str:
     """How the user's code names the dataset of a loader."""
     if spec.direct:
         return "loader"
-    return "trainer.train_dataset" if _by_trainer(spec) else "loader.dataset"
+    return f"trainer.{_dataset_of(spec)}" if _by_trainer(spec) else "loader.dataset"
 
 
 def collate_name(spec: LoaderSpec) -> str:
@@ -60,11 +60,18 @@ def collate_name(spec: LoaderSpec) -> str:
     return "trainer.data_collator" if _by_trainer(spec) else "loader.collate_fn"
 
 
+def _dataset_of(spec: LoaderSpec) -> str:
+    evaluates = spec.prepared is not None and spec.prepared.evaluates
+    return "eval_dataset" if evaluates else "train_dataset"
+
+
 def _by_trainer(spec: LoaderSpec) -> bool:
     return spec.prepared is not None and spec.prepared.by == TRAINER
 
 
-def _for_trainer(said: dict[str, str], changes: dict[str, tuple[object, object]]) -> Iterator[str]:
+def _for_trainer(
+    spec: LoaderSpec, said: dict[str, str], changes: dict[str, tuple[object, object]]
+) -> Iterator[str]:
     """A Trainer makes its loaders itself: from its arguments, its dataset and its collator."""
     options = {key: pair for key, pair in changes.items() if key in _OPTIONS}
     if options:
@@ -76,8 +83,10 @@ def _for_trainer(said: dict[str, str], changes: dict[str, tuple[object, object]]
     for key, value in said.items():
         if key == "multiprocessing_context":
             yield f"trainer.args.dataloader_multiprocessing_context = {value}"
-        elif key in _PARTS:
-            yield f"trainer.{_PARTS[key]} = {value}"
+        elif key == "dataset":
+            yield f"trainer.{_dataset_of(spec)} = {value}"
+        elif key == "collate_fn":
+            yield f"trainer.data_collator = {value}"
         else:
             yield f"# in a get_train_dataloader() of your own: DataLoader(..., {key}={value})"
     for key in changes.keys() - options.keys():
@@ -86,7 +95,6 @@ def _for_trainer(said: dict[str, str], changes: dict[str, tuple[object, object]]
 
 # What TrainingArguments knows, each with "dataloader_" before it.
 _OPTIONS = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "in_order")
-_PARTS = {"dataset": "train_dataset", "collate_fn": "data_collator"}
 
 
 def _changes(a: LoaderSpec, b: LoaderSpec) -> dict[str, tuple[object, object]]:

@@ -19,12 +19,13 @@ ACCELERATE, TRAINER = "accelerate", "trainer"
 @dataclass(frozen=True)
 class Prepared:
     """`by`: ACCELERATE or TRAINER. `ranks`: processes that share the samples out. `dispatched`:
-    rank 0 fetches for all of them."""
+    rank 0 fetches for all of them. `evaluates`: the loader of a Trainer's evaluation."""
 
     by: str
     wrapper: str  # its class
     ranks: int = 1
     dispatched: bool = False
+    evaluates: bool = False
 
     def note(self) -> str:
         """What of the user's loop is not in a trial."""
@@ -51,27 +52,26 @@ def unwrapped(loader: Any) -> Inner | None:
         InputError: a Trainer that cannot make its loader.
     """
     if _is_trainer(loader):
-        return _described(_trainer_loader(loader), TRAINER)
+        return _described(_trainer_loader(loader), "train")
     kind = getattr(loaded("accelerate.data_loader"), "DataLoaderAdapter", None)
     # Not isinstance: the wrapper says that its class is DataLoader.
     if kind is None or not issubclass(type(loader), kind):
         return None
-    return _described(loader, TRAINER if of_trainer(loader) else ACCELERATE)
+    return _described(loader, _trainers(loader))
 
 
-def of_trainer(wrapper: Any) -> bool:
-    """Whether a Trainer made it: it gives its training loaders a function of its own, and a
-    profile marks those that a Trainer was seen to iterate."""
-    if getattr(wrapper, "_ioscope_trainer", False):
-        return True
+def _trainers(wrapper: Any) -> str:
+    """ "train" or "eval" where a Trainer made it, else "": a profile marks those that a Trainer was
+    seen to iterate, and training loaders have a function of the Trainer's."""
+    seen = getattr(wrapper, "_ioscope_trainer", "")
     init = getattr(wrapper.base_dataloader, "worker_init_fn", None)
     module = getattr(getattr(init, "func", init), "__module__", "") or ""
-    return module.startswith("transformers.")
+    return str(seen) or ("train" if module.startswith("transformers.") else "")
 
 
-def _described(wrapper: Any, by: str) -> Inner:
-    inner = getattr(wrapper, "base_dataloader", None)
-    if inner is None:
+def _described(wrapper: Any, use: str) -> Inner:
+    inner = getattr(wrapper, "base_dataloader", wrapper)  # older Trainers wrap nothing
+    if not hasattr(inner, "batch_sampler"):
         raise InputError(
             f"{type(wrapper).__name__} holds no torch DataLoader: give the loader that your loop "
             "iterates"
@@ -82,7 +82,9 @@ def _described(wrapper: Any, by: str) -> Inner:
     )
     if dispatched:
         ranks = getattr(getattr(wrapper, "state", None), "num_processes", 1)
-    return Inner(inner, Prepared(by, type(wrapper).__name__, int(ranks or 1), dispatched))
+    by = TRAINER if use else ACCELERATE
+    name = type(wrapper).__name__
+    return Inner(inner, Prepared(by, name, int(ranks or 1), dispatched, use == "eval"))
 
 
 def _is_trainer(value: Any) -> bool:
@@ -95,7 +97,7 @@ def _trainer_loader(trainer: Any) -> Any:
     as they were: its Accelerator keeps a list of all loaders it prepared."""
     import torch
 
-    known = getattr(trainer.accelerator, "_dataloaders", [])
+    known = getattr(getattr(trainer, "accelerator", None), "_dataloaders", [])
     length, state = len(known), torch.get_rng_state()
     try:
         return trainer.get_train_dataloader()

@@ -15,10 +15,11 @@ _DEEPEST = 40  # frames between a loader's iterator and the Trainer's loop
 
 
 class Around(NamedTuple):
-    """`wrapper`: the object of Accelerate. `trainer`: whether a Trainer iterates it."""
+    """`wrapper`: the object of Accelerate. `trainer`: "train" or "eval" where a Trainer iterates
+    it, else empty."""
 
     wrapper: Any
-    trainer: bool
+    trainer: str
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         return (("prepared", "trainer" if self.trainer else "accelerate"),)
@@ -41,11 +42,15 @@ def around(loader: Any, frame: FrameType | None) -> Around | None:
     return Around(wrapper, _below_a_trainer(frame.f_back))
 
 
-def _below_a_trainer(frame: FrameType | None) -> bool:
+def _below_a_trainer(frame: FrameType | None) -> str:
+    """Which loop of a Trainer called: "train" or "eval" (also within training); "" for none."""
     for _ in range(_DEEPEST):
         if frame is None:
-            return False
+            break
         if frame.f_globals.get("__name__") == _TRAINER:
-            return True
+            return "eval" if frame.f_code.co_name in _EVALUATING else "train"
         frame = frame.f_back
-    return False
+    return ""
+
+
+_EVALUATING = ("evaluation_loop", "prediction_loop", "evaluate", "predict")
