@@ -37,6 +37,7 @@ def sources(path: Path) -> list[str]:
         "03_toggle_and_compare",
         "04_hugging_face_datasets",
         "05_read_a_report",
+        "06_storage_and_formats",
     ],
 )
 def test_the_tutorials_are_there_and_the_readme_leads_to_each(name: str) -> None:

@@ -29,6 +29,7 @@ SCRIPTS = (
     "settings",
     "blocked_stacks",
     "sample_cache",
+    "storage_fio",
     "hf_steps",
 )
 TIMEOUT_S = 1800

@@ -24,7 +24,7 @@ from jupyter_ioscope.storage.measure import QUICK
 from tests.bench.measure import print_result, ratio_interval
 
 SIZE = QUICK.read_bytes
-ROUNDS, QUICK_ROUNDS = 24, 6
+ROUNDS, QUICK_ROUNDS = 16, 6
 DEPTHS = (1, 4, 16)
 RUN_S = 0.4
 

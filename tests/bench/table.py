@@ -303,6 +303,30 @@ def signed_percent(fraction: float) -> str:
     return f"{100 * fraction:+.1f} %"
 
 
+def storage_fio_rows(result: dict[str, Any]) -> Iterator[Row]:
+    """Ratios to fio: reached where the ratio lies within the goal, on either side."""
+    if "skipped" in result:
+        yield Row("against fio", "not measured", result["skipped"], "", "")
+        return
+    told = {
+        "health check, sequential read": (result["health"]["read"], 0.10),
+        "health check, random read, median latency": (result["health"]["random"], 0.20),
+    }
+    for name, found in result["engines"].items():
+        told[f"bench `engines`, {name}, requests a second"] = (found, 0.15)
+    for what, ((value, low, high), goal) in told.items():
+        met = abs(value - 1) <= goal
+        surely = abs(low - 1) <= goal and abs(high - 1) <= goal
+        never = not met and (low > 1 + goal or high < 1 - goal)
+        yield Row(
+            what,
+            f"× {value:.2f} of fio's",
+            f"{low:.2f} to {high:.2f}",
+            f"within {goal:.0%}",
+            ("met" if met else "not met") + ("" if surely or never else ", within doubt"),
+        )
+
+
 HOW_JOINED = """\
 How stacks and states are joined. py-spy writes no time of a sample that could be compared with
 another clock, and no state; a thread that samples stacks from inside sees other threads mostly
@@ -382,7 +406,12 @@ highest in the third column. Memory is the proportional set size of the process 
 with Python, torch and `datasets` in it. It holds pages of mapped files that were read, which the
 system takes back when it needs memory.
 """
-NOTES = {"blocked_stacks": HOW_JOINED, "hf_steps": HF_NOTE}
+FIO_NOTE = """\
+One file of 64 MiB, read past the page cache by our own engines and by fio, in turns. Median of the
+ratios of runs that follow each other, with a bootstrap interval. Both need the processor for each
+request: other programs' work on the cores falls on both, and makes the intervals wide.
+"""
+NOTES = {"storage_fio": FIO_NOTE, "blocked_stacks": HOW_JOINED, "hf_steps": HF_NOTE}
 SECTIONS = {
     "slowdown": ("Slow-down of the profiled cell, two workers", slowdown_rows),
     "helpers": ("CPU of the helper processes, a kernel and two workers", helper_rows),
@@ -392,6 +421,7 @@ SECTIONS = {
     "comparisons": ("Comparisons", comparison_rows),
     "leaks": ("What cancelled comparisons leave behind", leak_rows),
     "sample_cache": ("Cache of samples", sample_cache_rows),
+    "storage_fio": ("Our own storage engines against fio", storage_fio_rows),
     "settings": ("Predictions of workers x prefetch, and the search", setting_rows),
     "hf_steps": ("Hugging Face datasets in three steps", hf_step_rows),
     "blocked_stacks": ("Stacks by state: a loader with a known split", blocked_rows),
