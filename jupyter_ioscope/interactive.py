@@ -67,8 +67,8 @@ class ReportOnScreen:
             self._cancel.set()
             self._say("cancelling", "Cancelling …", -1.0)
         elif command["cmd"] == "run_ab":
-            toggles = tuple(command["toggles"])
-            self._start(lambda cancel: self._compare(toggles, cancel))
+            toggles, whole = tuple(command["toggles"]), bool(command.get("wholeCell"))
+            self._start(lambda cancel: self._compare(toggles, whole, cancel))
         elif command["cmd"] == "tune":
             self._start(self._tune)
 
@@ -82,8 +82,10 @@ class ReportOnScreen:
             target=self._run, args=(work, self._cancel), name="ioscope-ab", daemon=True
         ).start()
 
-    def _compare(self, toggles: tuple[str, ...], cancel: threading.Event) -> bool:
-        found = self._recording.compare(toggles, on_progress=self._progress, cancel=cancel)
+    def _compare(self, toggles: tuple[str, ...], whole: bool, cancel: threading.Event) -> bool:
+        found = self._recording.compare(
+            toggles, on_progress=self._progress, cancel=cancel, whole_cell=whole
+        )
         return found.cancelled
 
     def _tune(self, cancel: threading.Event) -> bool:

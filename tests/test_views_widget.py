@@ -102,6 +102,14 @@ def kernel() -> Iterator[Kernel]:
         ({"cmd": "run_ab", "toggles": ["workers=8"]}, {"cmd": "run_ab", "toggles": ["workers=8"]}),
         ({"cmd": "run_ab", "toggles": ["a", "b", "a"]}, {"cmd": "run_ab", "toggles": ["a", "b"]}),
         ({"cmd": "run_ab", "toggles": []}, {"cmd": "run_ab", "toggles": []}),
+        (
+            {"cmd": "run_ab", "toggles": ["a"], "wholeCell": True},
+            {"cmd": "run_ab", "toggles": ["a"], "wholeCell": True},
+        ),
+        (
+            {"cmd": "run_ab", "toggles": ["a"], "wholeCell": "rm"},
+            {"cmd": "run_ab", "toggles": ["a"]},
+        ),
     ],
 )
 def test_commands_are_understood(content: object, command: dict[str, Any]) -> None:

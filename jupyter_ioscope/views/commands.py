@@ -19,7 +19,8 @@ Command = dict[str, Any]  # `Command` of payload.ts
 
 
 def read_command(content: object) -> Command | None:
-    """`{"cmd": "run_ab", "toggles": [...]}`, or `tune` or `cancel` alone, holding nothing else.
+    """`{"cmd": "run_ab", "toggles": [...]}`, perhaps with `wholeCell`, or `tune` or `cancel` alone,
+    holding nothing else.
 
     Anything else is logged and None: a page of another version must not break the kernel.
     """
@@ -28,7 +29,8 @@ def read_command(content: object) -> Command | None:
             return {"cmd": content["cmd"]}
         toggles = content.get("toggles")
         if content.get("cmd") == "run_ab" and _are_names(toggles):
-            return {"cmd": "run_ab", "toggles": list(dict.fromkeys(toggles or ()))}
+            command = {"cmd": "run_ab", "toggles": list(dict.fromkeys(toggles or ()))}
+            return command | ({"wholeCell": True} if content.get("wholeCell") is True else {})
     log.warning("ioscope: ignored a message from the page: %s", clean(repr(content), 120))
     return None
 

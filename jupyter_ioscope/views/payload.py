@@ -99,6 +99,8 @@ def report_payload(
         report["transforms"] = transform_rows(profile.transforms)
     if size.points > _NO_SPANS and (over_time := spans(profile, diagnosis.waits)):
         report["spans"] = over_time
+    if offers and profile.cell is not None and profile.cell.source.strip():
+        report["wholeCell"] = True
     if report_id is not None:
         report["reportId"] = report_id
     return report
@@ -161,7 +163,7 @@ def _toggle(offer: Offer) -> IToggle:
         refusal=clean(offer.refusal),
         suggested=offer.suggested,
         predicted=prediction_text(offer.predicted),
-        code=clean_lines(offer.code, 1000),
+        code="" if offer.refusal else clean_lines(offer.code, 1000),
     )
 
 

@@ -85,7 +85,6 @@ class IToggle(_ToggleBase, total=False):
 
 
 class _FlameBase(TypedDict):
-
     key: str
     label: str
     samples: int
@@ -323,11 +322,13 @@ class _ReportBase(TypedDict):
 
 class IReport(_ReportBase, total=False):
     """The whole report. `reportId` is how the page asks the kernel for this report's channel,
-    `transforms` is there where any ran, `spans` where anything was iterated."""
+    `transforms` is there where any ran, `spans` where anything was iterated, `wholeCell` where the
+    recorded cell itself can be run in trials."""
 
     reportId: str
     transforms: list[ITransform]
     spans: ISpans
+    wholeCell: bool
 
 
 Bundle = dict[str, Any]

@@ -253,11 +253,13 @@ export interface IReport {
   outliers: IOutliers;
   /** absent where nothing was iterated, and in reports of older versions */
   spans?: ISpans;
+  /** the recorded cell itself can be run in trials; absent where there is none */
+  wholeCell?: boolean;
 }
 
 /** Messages from the page to the kernel (anywidget custom messages). */
 export type Command =
-  | { cmd: 'run_ab'; toggles: string[] }
+  | { cmd: 'run_ab'; toggles: string[]; wholeCell?: true }
   | { cmd: 'tune' }
   | { cmd: 'cancel' };
 

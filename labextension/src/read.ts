@@ -99,8 +99,13 @@ function readParts(from: Fields, headline: string, parts: string[]): IReport {
     cores: words('cores'),
     phases: attempt('phases', () => list(from, 'phases', readPhase), []),
     outliers: attempt('outliers', () => readOutliers(from.outliers), readOutliers(null)),
-    spans: attempt('spans', () => readSpans(from.spans), undefined)
+    spans: attempt('spans', () => readSpans(from.spans), undefined),
+    wholeCell: attempt('wholeCell', () => optionalFlag(from, 'wholeCell'), false)
   };
+}
+
+function optionalFlag(from: Fields, key: string): boolean {
+  return from[key] !== undefined && flag(from, key);
 }
 
 const NO_TIMELINE: IReport['timeline'] = { tracks: [], start: '', end: '' };

@@ -55,6 +55,17 @@ describe('with a kernel', () => {
     assert.deepEqual(sent, [{ cmd: 'run_ab', toggles: ['draft_decode', 'workers'] }]);
   });
 
+  test('the whole cell is run in trials when that is ticked, and offered where there is one', () => {
+    assert.equal(page.root.textContent?.includes('Run my whole cell'), false);
+    page.root.replaceChildren();
+    const again = renderReport(page.root, fresh({ ...report, wholeCell: true }), {});
+    again.setLink({ state: 'live', note: '', send: command => void sent.push(command) });
+    page.root.querySelector<HTMLInputElement>('[id*=whole]')!.click();
+    buttonCalled(page.root, 'Run A/B').click();
+    const sentLast = sent[sent.length - 1];
+    assert.deepEqual(sentLast, { cmd: 'run_ab', toggles: ['draft_decode'], wholeCell: true });
+  });
+
   test('Tune needs no tick, and sends its command once', () => {
     buttonCalled(page.root, 'Tune workers').click();
     assert.deepEqual(sent, [{ cmd: 'tune' }]);

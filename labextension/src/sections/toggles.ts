@@ -12,6 +12,10 @@ export interface ITogglesHost {
 /** Toggles shown unfolded: the report gives the most useful ones first. */
 const FIRST = 6;
 
+const WHOLE =
+  'In copies of this kernel, with your real step instead of a stand-in. Your variables stay as ' +
+  'they are, and files that the cell writes are put back.';
+
 /** "Try it": fixes to tick, and the buttons that try them on the user's own loader. */
 export class Toggles {
   readonly element: HTMLElement;
@@ -34,7 +38,8 @@ export class Toggles {
       list.open = rest.some(toggle => this.ticked.has(toggle.name));
       put(this.element, list);
     }
-    put(this.element, this.actions(life), this.progress.element, this.note);
+    const whole = report.wholeCell ? [this.wholeRow()] : [];
+    put(this.element, ...whole, this.actions(life), this.progress.element, this.note);
     if (refused.length) {
       const rows = refused.map(toggle => this.row(toggle, life));
       const list = folded(`${refused.length} more that do not apply here`, ...rows);
@@ -89,11 +94,22 @@ export class Toggles {
     return lines;
   }
 
+  private wholeRow(): HTMLElement {
+    this.whole.type = 'checkbox';
+    this.whole.id = freshId('whole');
+    const name = make('label', '', 'Run my whole cell in every trial');
+    name.htmlFor = this.whole.id;
+    const words = put(make('div', 'ioscope-toggle-words'), name, make('p', '', WHOLE));
+    return put(make('div', 'ioscope-toggle'), this.whole, words);
+  }
+
   private actions(life: Disposables): HTMLElement {
     const element = make('div', 'ioscope-actions');
     life.listen(this.run, 'click', () => {
       this.setProgress({ state: 'running', text: 'Starting …', fraction: -1 });
-      this.host.send({ cmd: 'run_ab', toggles: this.chosen().map(toggle => toggle.name) });
+      const toggles = this.chosen().map(toggle => toggle.name);
+      const command = { cmd: 'run_ab' as const, toggles };
+      this.host.send(this.whole.checked ? { ...command, wholeCell: true } : command);
     });
     life.listen(this.cancel, 'click', () => {
       this.setProgress({ state: 'cancelling', text: 'Cancelling …', fraction: -1 });
@@ -135,6 +151,7 @@ export class Toggles {
   }
 
   private readonly offered: IToggle[];
+  private readonly whole = make('input');
   private readonly run = button('Run A/B', 'ioscope-primary');
   private readonly tune = button('Tune workers');
   private readonly cancel = button('Cancel');
