@@ -19,6 +19,7 @@ from jupyter_ioscope import cli, magics
 from jupyter_ioscope.errors import InputError, TrialError
 from jupyter_ioscope.model.bench import BenchArm, BenchResult, BenchTable
 from jupyter_ioscope.progress_line import ProgressLine
+from jupyter_ioscope.storage import apart
 from jupyter_ioscope.views.benches import bench_html, bench_text
 from tests.leftovers import children
 
@@ -95,6 +96,15 @@ def test_a_bench_that_is_cancelled_has_told_what_runs_and_leaves_nothing(
 def test_bad_input_comes_back_as_an_input_error(name: Any, target: Any, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         ioscope.bench(name, target, budget_s=0.1)
+
+
+def test_a_path_that_does_not_answer_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = apart.Outcome((), "", "reading its beginning", 0)
+    monkeypatch.setattr(apart, "run", lambda *_, **__: silent)
+    with pytest.raises(InputError, match="does not answer: given up after 10"):
+        ioscope.bench("json", tmp_path / "rows.jsonl")
 
 
 @pytest.fixture(scope="module")

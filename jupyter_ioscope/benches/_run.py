@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import tempfile
 import threading
 import time
@@ -13,9 +14,11 @@ from jupyter_ioscope.benches._bench import bench_named
 from jupyter_ioscope.benches._forks import short
 from jupyter_ioscope.benches._result import result
 from jupyter_ioscope.benches._rounds import Rounds
+from jupyter_ioscope.benches._targets import is_path
 from jupyter_ioscope.errors import InputError, MissingPackageError, TrialError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.bench import BenchResult
+from jupyter_ioscope.storage import apart
 from jupyter_ioscope.trials.alone import ALONE
 from jupyter_ioscope.trials.child import Job
 from jupyter_ioscope.trials.compare import check_budget
@@ -23,8 +26,10 @@ from jupyter_ioscope.trials.isolation import Isolation
 from jupyter_ioscope.trials.outcome import Cancelled, Watch
 from jupyter_ioscope.trials.progress import Progress, Reporter
 from jupyter_ioscope.trials.room import memory_limit_bytes
+from jupyter_ioscope.units import seconds
 
 _SILENCE_S = 90.0
+_TOUCH_S = 10.0
 
 
 def bench(
@@ -42,6 +47,7 @@ def bench(
     """
     found = bench_named(name)
     check_budget(budget_s)
+    _refuse_silent(target)
     reporter = Reporter(on_progress, budget_s)
     if not ALONE.acquire(blocking=False):
         raise TrialError("another comparison is running in this process: wait for it or cancel it")
@@ -66,6 +72,25 @@ def bench(
             )
     finally:
         ALONE.release()
+
+
+def _refuse_silent(target: Any) -> None:
+    """A device that hangs would hold up the bench's process, and whoever waits for its end.
+
+    Raises:
+        InputError: the path does not answer.
+    """
+    if not is_path(target):
+        return
+    path = os.path.abspath(os.path.expanduser(os.fsdecode(os.fspath(target))))
+    if "\0" in path:
+        return  # refused with a sentence by the bench
+    outcome = apart.run("touch", _TOUCH_S, _TOUCH_S, path=path)
+    if outcome.silent:
+        raise InputError(
+            f"{path!r} does not answer: given up after {seconds(_TOUCH_S)}, while "
+            f"{outcome.silent}; is its device or server there?"
+        )
 
 
 def _answered(isolation: Isolation, job: Job, watch: Watch) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -74,6 +75,16 @@ def _check(request: dict[str, Any]) -> None:
     measure.check(request["path"], plan, say)
 
 
+def _touch(request: dict[str, Any]) -> None:
+    """See whether a path answers at all: its attributes, and the first bytes of a file."""
+    path = request["path"]
+    say("touch", doing="looking at it")
+    if stat.S_ISREG(os.stat(path).st_mode):
+        say("touch", doing="reading its beginning")
+        with open(path, "rb", buffering=0) as file:
+            file.read(1)
+
+
 def _remove(request: dict[str, Any]) -> None:
     """Remove a private folder that a child which was killed could not remove."""
     path = request["path"]
@@ -92,5 +103,6 @@ def _baseline(request: dict[str, Any]) -> None:
 _JOBS: dict[str, Callable[[dict[str, Any]], None]] = {
     "check": _check,
     "remove": _remove,
+    "touch": _touch,
     "baseline": _baseline,
 }
