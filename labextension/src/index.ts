@@ -112,9 +112,15 @@ const files: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-ioscope:files',
   description: 'Two profile files side by side.',
   autoStart: true,
-  requires: [ILabShell],
-  optional: [IFileBrowserFactory],
-  activate: (app: JupyterFrontEnd, _lab: ILabShell, factory: IFileBrowserFactory | null) => {
+  optional: [ILabShell, IFileBrowserFactory],
+  activate: (
+    app: JupyterFrontEnd,
+    lab: ILabShell | null,
+    factory: IFileBrowserFactory | null
+  ) => {
+    if (!lab) {
+      return; // Notebook's pages have neither tabs nor a file browser beside them
+    }
     const compare = async (paths: string[]) => {
       const sides = await pairOfFiles(app, paths);
       if (sides) {

@@ -99,4 +99,8 @@ def test_notebook_7_draws_reports_and_has_the_button(notebook_7: Lab) -> None:
     lab.command("ioscope:profile-cell")
     lab.wait_idle()
     assert lab.sources()[1].startswith("%%ioscope\n")
+    lab.command("ioscope:open-live")
+    panel = lab.page.locator(".ioscope-live")
+    expect(panel).to_have_attribute("data-state", "live")
+    expect(panel.locator(".ioscope-profile-name")).not_to_have_count(0)
     assert [error for error in lab.watch.errors if error != NOTEBOOKS_OWN_ERROR] == []
