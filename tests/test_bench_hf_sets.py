@@ -56,7 +56,7 @@ def test_gains_are_told_from_each_beginning() -> None:
         return {name: [value] * 3 for name, value in values.items()}
 
     steps = {"list": step(10, 8e9), "memory": step(20, 4e9), "everything": step(100, 1e9)}
-    rows = list(hf_step_rows({"sets": {"text": {"steps": steps, "runs": 3}}}))
+    rows = list(hf_step_rows({"sets": {"text": {"steps": steps, "runs": 3}}, "load": 1.0}))
     memory = next(row for row in rows if row.what == "everything: highest memory lower by")
     assert memory.measured == "text, from a list of samples × 8.0; text, from kept in memory × 4.0"
     assert memory.met == "met"

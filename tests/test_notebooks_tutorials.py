@@ -100,6 +100,7 @@ def test_the_fourth_takes_three_steps_and_tries_toggles_of_datasets() -> None:
     for call in (
         "ioscope.compare_parts(loader, names,",
         'ioscope.compare(rows, toggles=["hf_flatten_indices"]',
+        'toggles=["hf_stream_batches"]',
         "ioscope.compare(first_step(), third_step(),",
         "_ioscope.profile.transforms",
     ):

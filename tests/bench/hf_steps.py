@@ -46,7 +46,7 @@ def measure(quick: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="ioscope-hf-") as folder:
         call(["make", folder, "quick" if quick else "whole"])
         sets = {kind: steps_of(kind, folder, QUICK_RUNS if quick else RUNS) for kind in STEPS}
-    return {"sets": sets, "workers": WORKERS}
+    return {"sets": sets, "workers": WORKERS, "load": os.getloadavg()[2]}
 
 
 def call(arguments: list[str]) -> str:

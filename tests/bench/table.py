@@ -245,13 +245,14 @@ def setting_rows(result: dict[str, Any]) -> Iterator[Row]:
 def sample_cache_rows(result: dict[str, Any]) -> Iterator[Row]:
     for name, what in (("picture", "150 kB a sample"), ("tokens", "2 kB a sample")):
         rate, many = result[f"{name}_hits_per_s"], result[f"{name}_hits_per_s_of_4"]
+        # A hit waits for nothing: what others leave of a core is no property of the cache.
+        by_cpu = 1e6 / result[f"{name}_hit_cpu_us"]
         yield Row(
-            f"hits a second, {what}",
-            f"{rate:,.0f}",
-            f"{1e6 / result[f'{name}_hit_cpu_us']:,.0f} a second of CPU; four processes together "
-            f"{many:,.0f}",
+            f"hits in a second of CPU, {what}",
+            f"{by_cpu:,.0f}",
+            f"by the clock {rate:,.0f}, four processes together {many:,.0f}",
             "at least 12,000",
-            reached(12_000, rate),
+            reached(12_000, by_cpu),
         )
         hit_us = result[f"{name}_hit_us"]
         yield Row(
@@ -288,6 +289,9 @@ def hf_step_rows(result: dict[str, Any]) -> Iterator[Row]:
                 gains["samples_per_s"][name] = last["samples_per_s"][0] / first["samples_per_s"][0]
                 for what in ("cpu_ms", "peak_bytes", "first_s"):
                     gains[what][name] = first[what][0] / last[what][0]
+    yield Row(
+        "threads that wanted a core meanwhile", f"{result['load']:.0f}", "load average", "", ""
+    )
     for name, (what, goal) in HF_GOALS.items():
         all_of_it = "; ".join(f"{start} × {gain:.1f}" for start, gain in gains[name].items())
         best = max(gains[name].values())
