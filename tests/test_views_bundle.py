@@ -18,6 +18,8 @@ from jupyter_ioscope.views import png
 from jupyter_ioscope.views.bundle import LIMIT_BYTES, METADATA, mime_bundle, saved_bytes
 from jupyter_ioscope.views.flame import check_columns
 from jupyter_ioscope.views.flame_states import all_trees
+from jupyter_ioscope.views.packed import packed, unpacked
+from jupyter_ioscope.views.payload import report_payload
 from jupyter_ioscope.views.shapes import MIME
 from tests import builders
 from tests.view_values import HOSTILE, diagnosis, empty_diagnosis, profile
@@ -26,12 +28,17 @@ from tests.view_values import stacks as many_stacks
 FORMS = {MIME, "image/png", "text/html", "text/plain"}
 
 
+def flames(bundle: dict[str, Any]) -> list[Any]:
+    return [unpacked(flame) for flame in bundle[MIME]["flames"]]
+
+
 def frames(bundle: dict[str, Any]) -> int:
-    return sum(len(flame["x0"]) for flame in bundle[MIME]["flames"])
+    return sum(len(flame["x0"]) for flame in flames(bundle))
 
 
 def points(bundle: dict[str, Any]) -> int:
-    return max((len(track["x"]) for track in bundle[MIME]["timeline"]["tracks"]), default=0)
+    tracks = bundle[MIME]["timeline"]["tracks"]
+    return max((len(unpacked(track)["x"]) for track in tracks), default=0)
 
 
 def test_a_report_comes_in_four_forms_that_say_the_same() -> None:
@@ -75,7 +82,7 @@ def test_a_hundred_thousand_stacks_and_fifty_thousand_batches_stay_within_the_li
     assert set(made) == FORMS
     assert frames(made) >= 150
     assert points(made) >= 100
-    for flame in made[MIME]["flames"]:
+    for flame in flames(made):
         check_columns(flame)
         assert "merged" in flame["label"]
 
@@ -84,9 +91,9 @@ def test_flame_graphs_are_cut_first_then_the_timeline_then_the_picture_goes() ->
     value = builders.without(profile(), stacks=many_stacks(2000))
     made = [
         mime_bundle(value, diagnosis(), limit_bytes=limit)
-        for limit in (400_000, 115_000, 85_000, 40_000)
+        for limit in (400_000, 100_000, 67_000, 36_000)
     ]
-    for bundle, limit in zip(made, (400_000, 115_000, 85_000, 40_000), strict=True):
+    for bundle, limit in zip(made, (400_000, 100_000, 67_000, 36_000), strict=True):
         assert saved_bytes(bundle) <= limit
     roomy, cut, thin, bare = made
     assert frames(roomy) > frames(cut) > frames(thin)
@@ -165,3 +172,19 @@ def test_stacks_are_grown_once_however_often_they_are_cut(monkeypatch: pytest.Mo
     value = builders.without(profile(), stacks=many_stacks(2000))
     mime_bundle(value, diagnosis(), limit_bytes=85_000)
     assert len(calls) == 1
+
+
+def test_packed_columns_come_back_equal_and_take_half_at_most() -> None:
+    report = report_payload(builders.without(profile(3), stacks=many_stacks(500)), diagnosis())
+    small = packed(report)
+    for before, after in zip(report["flames"], small["flames"], strict=True):
+        assert unpacked(dict(after)) == before
+    tracks = report["timeline"]["tracks"]
+    assert [unpacked(dict(row)) for row in small["timeline"]["tracks"]] == tracks
+    assert saved_bytes({MIME: small["flames"]}) < 0.5 * saved_bytes({MIME: report["flames"]})
+
+
+def test_the_selection_is_not_lost_with_the_picture() -> None:
+    made = mime_bundle(profile(2), diagnosis(), builders.offers(), limit_bytes=45_000)
+    assert "image/png" not in made
+    assert made[MIME]["spans"]["batches"]

@@ -11,7 +11,7 @@ from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.views.bundle import LIMIT_BYTES, saved_bytes
 from jupyter_ioscope.views.difference import Difference, changes, differences, flame_of
 from jupyter_ioscope.views.flame import check_columns
-from jupyter_ioscope.views.shapes import MIME, IFlame
+from jupyter_ioscope.views.shapes import IFlame
 from tests import builders
 from tests.test_views_flame import stacks_of
 from tests.test_views_payload import wrong
@@ -81,7 +81,7 @@ def test_the_page_can_read_it_and_a_notebook_keeps_it_small() -> None:
     other = builders.without(profile(), stacks=many_stacks(4000, names=300))
     made = Difference(big, other)._repr_mimebundle_()
     assert saved_bytes(made) <= LIMIT_BYTES
-    report = made[MIME]
+    report = Difference(big, other).report()
     assert wrong(report, "IReport") == []
     assert json.loads(json.dumps(report, allow_nan=False)) == report
     for flame in report["flames"]:

@@ -17,6 +17,7 @@ from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.views.flame import Tree
 from jupyter_ioscope.views.flame_states import all_trees
 from jupyter_ioscope.views.html import html_of
+from jupyter_ioscope.views.packed import packed
 from jupyter_ioscope.views.payload import Size, flames, report_payload
 from jupyter_ioscope.views.png import MISSING, WIDTH, png_of
 from jupyter_ioscope.views.shapes import MIME, Bundle, IGap, IReport, ITimeline
@@ -30,7 +31,8 @@ _LEFT_OUT = "left out to keep the notebook small"
 _SIZES = tuple(
     Size(frames, points)
     for frames, points in (
-        (900, 120), (700, 120), (560, 120), (460, 120), (380, 120), (310, 120), (250, 120),
+        (2400, 120), (1600, 120), (1200, 120), (900, 120), (700, 120), (560, 120), (460, 120),
+        (380, 120), (310, 120), (250, 120),
         (160, 120), (160, 60), (80, 60), (80, 30), (40, 16), (0, 0),
     )
 )  # fmt: skip
@@ -97,10 +99,12 @@ def _fit(
         if size.points not in timelines:
             timelines[size.points] = timeline(profile, max(2, size.points))
         report["timeline"] = timelines[size.points]
+        shown = report
         if not size.points:
-            report["timeline"] = {**report["timeline"], "tracks": []}
-            report.pop("spans", None)
-        bundle[MIME] = report
+            shown = copy.copy(report)
+            shown["timeline"] = {**report["timeline"], "tracks": []}
+            shown.pop("spans", None)
+        bundle[MIME] = packed(shown)
         if saved_bytes(bundle) <= limit_bytes:
             return True
     return False

@@ -23,6 +23,7 @@ from jupyter_ioscope.views.words import clean
 
 _LEAST = 0.01  # a smaller change of a share is not told
 _TOLD = 3
+_ALIKE = 0.15
 _DIGITS = 5
 
 
@@ -152,8 +153,13 @@ def changes(root: Both) -> list[tuple[str, float]]:
 
 def headline_of(group: Group) -> str:
     """What changed most, in one sentence."""
-    told = [f"{_points(change)} in {name}" for name, change in changes(group.root)[:_TOLD]]
-    said = ", ".join(told) if told else "no difference to see"
+    told: list[tuple[str, float]] = []
+    for name, change in changes(group.root):
+        # callers change as what they call does: one of them is enough
+        if not any(abs(change - other) < _ALIKE * abs(other) for _, other in told):
+            told.append((name, change))
+    words = [f"{_points(change)} in {name}" for name, change in told[:_TOLD]]
+    said = ", ".join(words) if words else "no difference to see"
     return f"{group.label}, B against A: {said}"
 
 
@@ -202,12 +208,13 @@ class Difference:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Bundle:
         from jupyter_ioscope.views.bundle import LIMIT_BYTES, saved_bytes
         from jupyter_ioscope.views.html import html_of
+        from jupyter_ioscope.views.packed import packed
 
         text = str(self)
         for frames in _SIZES:
             report = self.report(frames)
             html = f"{html_of(report)}<pre>{escape(text)}</pre>"
-            made: Bundle = {MIME: report, "text/html": html, "text/plain": text}
+            made: Bundle = {MIME: packed(report), "text/html": html, "text/plain": text}
             if saved_bytes(made) <= LIMIT_BYTES:
                 break
         return made

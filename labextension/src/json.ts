@@ -43,7 +43,12 @@ export function list<T>(from: Fields, key: string, read: (item: Fields) => T): T
   return array(from, key).map((item, index) => read(fields(item, `${key}[${index}]`)));
 }
 
+/** Texts: a list, or one text with a line each. */
 export function texts(from: Fields, key: string): string[] {
+  const packed = from[key];
+  if (typeof packed === 'string') {
+    return packed.split('\n');
+  }
   return array(from, key).map((item, index) => {
     if (typeof item !== 'string') {
       throw new Damaged(`${key}[${index}] is not a text`);
@@ -52,8 +57,12 @@ export function texts(from: Fields, key: string): string[] {
   });
 }
 
+/** Numbers: a list, or one text with blanks between them. */
 export function numbers(from: Fields, key: string): number[] {
-  return array(from, key).map((item, index) => {
+  const packed = from[key];
+  const values: unknown[] =
+    typeof packed === 'string' ? packed.split(' ').map(word => (word ? Number(word) : NaN)) : array(from, key);
+  return values.map((item, index) => {
     if (typeof item !== 'number' || !Number.isFinite(item)) {
       throw new Damaged(`${key}[${index}] is not a number`);
     }

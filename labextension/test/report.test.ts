@@ -217,3 +217,34 @@ describe('a damaged part', () => {
     assert.equal(drawn({ bars }).querySelector<HTMLElement>('.ioscope-piece')?.style.width, '100%');
   });
 });
+
+describe('columns as texts', () => {
+  const packed = (row: Record<string, unknown>): Record<string, unknown> =>
+    Object.fromEntries(
+      Object.entries(row).map(([key, value]) => {
+        const list = Array.isArray(value) && value.length > 1 ? value : null;
+        const text = list?.join(typeof list[0] === 'number' ? ' ' : '\n');
+        return [key, text ?? value];
+      })
+    );
+
+  test('are read like lists', () => {
+    const given = fresh(report);
+    const flames = given.flames.map(flame => packed(flame as unknown as Record<string, unknown>));
+    const tracks = given.timeline.tracks.map(row => packed(row as unknown as Record<string, unknown>));
+    const { report: read, parts } = readReport({
+      ...given,
+      flames,
+      timeline: { ...given.timeline, tracks }
+    });
+    assert.deepEqual(parts, []);
+    assert.deepEqual(read?.flames, readReport(fresh(report)).report?.flames);
+    assert.deepEqual(read?.timeline, readReport(fresh(report)).report?.timeline);
+  });
+
+  test('that hold no numbers are damaged', () => {
+    const [first, ...others] = fresh(report).flames;
+    const { parts } = readReport({ ...fresh(report), flames: [{ ...first, x0: '0 x 1' }, ...others] });
+    assert.match(parts.join(), /flames .*x0\[1\] is not a number/);
+  });
+});
