@@ -234,14 +234,14 @@ REAL = {
 @pytest.mark.skipif(sys.platform != "linux", reason="states of threads are read from /proc")
 @pytest.mark.parametrize("name", REAL)
 def test_a_real_loader_runs_into_its_lowest_ceiling(name: str, tmp_path: Path) -> None:
-    """In one of three runs: other programs may take the cores for the seconds of a run."""
+    """In one of five runs: other programs may take the cores for the seconds of a run."""
     pytest.importorskip("torch")
     from tests.test_diagnosis_real import profiled
 
     seen = []
-    for _ in range(3):
+    for _ in range(5):
         seen.append(lowest_over_reached(profiled(name, tmp_path)))
         resource, ratio = seen[-1]
-        if resource in REAL[name] and 0.85 < ratio < 1.15:
+        if resource in REAL[name] and 0.8 < ratio < 1.2:
             return
     raise AssertionError(seen)
