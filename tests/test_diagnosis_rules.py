@@ -208,6 +208,24 @@ def test_other_programs_that_take_nothing_are_not_blamed(settings: dict[str, Any
     assert "cores_taken" not in {row.cause for row in diagnose(profile).findings}
 
 
+def test_starting_workers_that_no_core_is_there_for_is_the_crowds_doing() -> None:
+    busy = {"cpu": 0.3, "run_queue": 0.7}
+    crowds = [
+        next(
+            row
+            for row in diagnose(
+                builders.profile(8, cpus=2, states=busy, batches=160, step_ms=0.5, start_ms=start)
+            ).findings
+            if row.cause == "too_many_workers"
+        )
+        for start in (1.0, 1_500.0)
+    ]
+    assert not any("no core is there for" in line for line in crowds[0].evidence)
+    assert any("no core is there for" in line for line in crowds[1].evidence)
+    assert crowds[1].cost_s > crowds[0].cost_s + 0.5
+    assert "first_batch_setup" in crowds[1].refines
+
+
 def test_a_crowd_of_workers_is_not_charged_for_other_programs() -> None:
     settings = {**SINGLE["too many workers"][0], "batches": 600}
     quiet = diagnose(build(settings, seed=3)).findings[0]

@@ -125,3 +125,20 @@ def test_stacks_from_inside_count_for_less() -> None:
     share, error = Facts(outside).work.fraction("text_parse")
     assert Facts(inside).work.fraction("text_parse")[0] == share
     assert Facts(inside).work.fraction("text_parse")[1] > 1.5 * error
+
+
+@pytest.mark.parametrize("tier", ["no_ptrace", "in_process"])
+def test_page_faults_that_keep_the_gil_are_told_by_what_the_kernel_counted(tier: str) -> None:
+    """A thread beside a fetch gets no turn while a page comes: it sees none of it blocked."""
+    made = refused("sleep")
+    assert made.blocked is not None
+    rows = tuple(row._replace(major_faults=12, voluntary_switches=25) for row in made.fetches)
+    few = tuple(row._replace(seen_ns=row.seen_ns[:1], state=STATES.index("gil"))
+                for row in made.blocked.stacks)  # fmt: skip
+    hidden = builders.without(
+        made, tier=tier, fetches=rows, blocked=replace(made.blocked, stacks=few),
+        **({"threads": ()} if tier == "in_process" else {}),
+    )  # fmt: skip
+    assert diagnose(hidden).findings[0].cause == "page_fault_io"
+    calm = tuple(row._replace(major_faults=0) for row in rows)
+    assert diagnose(builders.without(hidden, fetches=calm)).findings[0].cause != "page_fault_io"

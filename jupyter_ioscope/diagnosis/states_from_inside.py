@@ -7,7 +7,8 @@ takes stacks of blocked threads (`Profile.blocked`) notes what each was blocked 
 Without a sampler how long threads stood in line for a core is not known either. Of a fetch's time
 off the CPU it is what instants do not show as blocked, where the kernel took the core away at
 least as often as the fetch gave it up (`RUSAGE_THREAD`'s switches). Where a fetch gave it up more
-often, it may have been blocked while it kept the GIL, which no instant shows.
+often, it may have been blocked while it kept the GIL, which no instant shows: so it is in major
+page faults, which the kernel counts.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ _ROLES = ("consumer", "worker")
 _UNSEEN = STATES.index("blocked")
 # Instants are about 50 ms apart: a state so near, in the same phase, most likely is the same.
 _NEAR_NS = 200_000_000
+_CLOSE_NS = 30_000_000
+# Of the times that fetches gave their core up, the part in major page faults (measured: a half
+# where a map is read from a slow mount, else none at all).
+_FAULTING, _FEW_FAULTS = 0.3, 10
+_PAGE_FAULT, _DISK = STATES.index("page_fault"), STATES.index("disk")
 _BUSY = 0.02  # of a core: a thread of a pool that somebody uses
 
 # (process, inside a fetch) -> instants in order of time.
@@ -43,11 +49,13 @@ def with_states_from_inside(profile: Profile) -> Profile:
         seen.setdefault((instant.pid, instant.phase == "fetch"), []).append(instant)
     if not profile.threads:
         return replace(profile, threads=_from_inside_only(profile, seen))
-    if not seen and profile.batches:
+    faulting = _faulting(profile)
+    if not seen and not faulting and profile.batches:
         return profile
     phases = Phases(profile)
     threads = tuple(
-        _filled(row, seen, phases) if row.role in _ROLES else row for row in profile.threads
+        _filled(row, seen, phases, row.pid in faulting) if row.role in _ROLES else row
+        for row in profile.threads
     )
     filled = replace(profile, threads=threads)
     return filled if profile.batches else _with_helpers(filled)
@@ -71,21 +79,40 @@ def _busy(row: ThreadReadings) -> bool:
     return row.run_ns >= _BUSY * max(1, row.last_ns - row.first_ns)
 
 
-def _filled(row: ThreadReadings, seen: _Seen, phases: Phases) -> ThreadReadings:
+def _faulting(profile: Profile) -> set[int]:
+    """Processes whose fetches are blocked in page faults, by what the kernel counted in them."""
+    faults: dict[int, int] = {}
+    given: dict[int, int] = {}
+    for row in profile.fetches:
+        faults[row.pid] = faults.get(row.pid, 0) + row.major_faults
+        given[row.pid] = given.get(row.pid, 0) + row.voluntary_switches
+    return {
+        pid for pid, count in faults.items() if count >= max(_FEW_FAULTS, _FAULTING * given[pid])
+    }
+
+
+def _filled(
+    row: ThreadReadings, seen: _Seen, phases: Phases, faulting: bool = False
+) -> ThreadReadings:
     states = []
     for when, state in zip(row.sample_ns, row.states, strict=True):
-        if state == _UNSEEN:
+        if state == _UNSEEN or (faulting and state == _DISK):
             inside = phases.of(row.pid, when)[0] == "fetch"
-            state = _nearest(seen.get((row.pid, inside), ()), when)
+            near_ns = _CLOSE_NS if faulting and inside else _NEAR_NS
+            found = _nearest(seen.get((row.pid, inside), ()), when, near_ns)
+            if state == _UNSEEN:
+                state = found
+            if faulting and inside and state in (_UNSEEN, _DISK):
+                state = _PAGE_FAULT
         states.append(state)
     return replace(row, states=tuple(states))
 
 
-def _nearest(instants: Sequence[Instant], when_ns: int) -> int:
+def _nearest(instants: Sequence[Instant], when_ns: int, near_ns: int) -> int:
     at = bisect_left(instants, when_ns, key=lambda row: row.time_ns)
     near = instants[max(0, at - 1) : at + 1]
     best = min(near, key=lambda row: abs(row.time_ns - when_ns), default=None)
-    if best is None or abs(best.time_ns - when_ns) > _NEAR_NS:
+    if best is None or abs(best.time_ns - when_ns) > near_ns:
         return _UNSEEN
     return STATES.index(best.state)
 
@@ -103,7 +130,10 @@ def _from_inside_only(profile: Profile, seen: _Seen) -> tuple[ThreadReadings, ..
         by_pid.setdefault(row.pid, [])
     rate_hz = profile.blocked.rate_hz if profile.blocked is not None else 0.0
     threads = []
+    faulting = _faulting(profile)  # their few instants are those in which nothing was blocked
     for pid, instants in sorted(by_pid.items()):
+        if pid in faulting:
+            continue
         instants.sort()
         times = [row.time_ns for row in instants]
         times += [when for row in fetches.get(pid, ()) for when in (row.start_ns, row.end_ns)]

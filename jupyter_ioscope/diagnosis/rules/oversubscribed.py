@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.cycles import Without
-from jupyter_ioscope.diagnosis.facts import Facts, Gain
+from jupyter_ioscope.diagnosis.facts import NOISE_SHARE, Facts, Gain
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.model.readings import ThreadReadings
-from jupyter_ioscope.units import significant
+from jupyter_ioscope.units import percent, significant
 
 # Measured on held-out loaders: below 1.5 runnable threads a core nothing was gained by fewer.
 CROWDED = 1.5
@@ -36,7 +36,9 @@ def judge(facts: Facts) -> Finding | None:
         return None
     line = _gain(facts, main)
     floor = max(0.0, 1.0 - facts.tree_cpu_ns / facts.cores / facts.loop.wall_ns)
-    gain = Gain(line.share, min(line.share, floor), line.high)
+    starts = 0.0 if threads or main else _surplus_starts(facts)
+    least, most = min(line.share, floor) + starts, line.high + starts
+    gain = Gain(min(1.0, line.share + starts), min(1.0, least), min(1.0, most))
     return finding(
         facts,
         gain,
@@ -49,12 +51,22 @@ def judge(facts: Facts) -> Finding | None:
             + (f", {significant(inside + beside, 2)} of them threads of native libraries."
                if threads or main else "."),
             _words.part_line(facts, "run_queue"),
+            f"Starting those that no core is there for took {percent(starts)} of the loop's time."
+            if starts >= NOISE_SHARE
+            else "",
             _settings(facts) if threads or main else "",
             _words.taken_line(facts),
         ),
         advice=_advice(facts, threads, main),
         toggles=_toggles(threads, main),
+        refines=() if threads or main else ("first_batch_setup",),
     )  # fmt: skip
+
+
+def _surplus_starts(facts: Facts) -> float:
+    """Part of the loop that starting the workers beyond the cores took, were all alike."""
+    surplus = max(0.0, 1 - facts.cores / max(1, facts.workers))
+    return min(1.0, sum(facts.start_ups_ns) * surplus / facts.loop.wall_ns)
 
 
 def _toggles(threads: bool, main: bool) -> tuple[str, ...]:
