@@ -73,7 +73,7 @@ def _arms(form: Format, path: str, data: Any, rows: list[int]) -> Iterator[Arm]:
         if group == _ALL and form.only_lazy:
             continue
         want = files.take(data, rows) if group == _LAZY else data
-        count = len(rows) if group == _LAZY else 1
+        count = len(want)
         yield Arm(
             form.name,
             functools.partial(_open, read),
@@ -111,4 +111,4 @@ def _code(arm: Arm) -> str:
     return form.code if form is not None else ""
 
 
-BENCH = Bench("formats", "File formats", TAKES, "row or read", prepare)
+BENCH = Bench("formats", "File formats", TAKES, "row", prepare)

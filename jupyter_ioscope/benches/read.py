@@ -44,8 +44,8 @@ def prepare(target: Any, folder: str) -> Prepared:
     for state in ("cold", "warm") if cold else ("warm",):
         arms += _arms(path, whole, size, state == "cold")
     notes = [
-        f"{bytes_text(size)} of {bytes_text(whole)} were read in blocks of 1 MiB, and "
-        f"{_SMALLS} places of 4 KiB.",
+        f"In order: requests of 1 MiB, over {bytes_text(size)} of {bytes_text(whole)}. Here and "
+        f"there: requests of 4 KiB, at {_SMALLS} places.",
         "A mapped file that another program makes shorter kills this process (SIGBUS) when the "
         "lost part is touched; read() then only returns fewer bytes. Waits for mapped pages hold "
         "the interpreter lock: other threads of the process wait with them.",
@@ -70,7 +70,8 @@ def _arms(path: str, whole: int, size: int, cold: bool) -> Iterator[Arm]:
     state = "cold" if cold else "warm"
     before = functools.partial(_evicted, path, whole) if cold else None
     order, there = f"{state}, in order", f"{state}, here and there"
-    how: dict[str, Any] = {"items": 1, "bytes": size, "group": order, "before": before}
+    blocks = -(-size // _BLOCK)
+    how: dict[str, Any] = {"items": blocks, "bytes": size, "group": order, "before": before}
     common = how | {"warm": not cold}
     yield Arm("read()", functools.partial(_read, path, size), **common)
     yield Arm("readinto()", functools.partial(_readinto, path, size), **common,
@@ -204,4 +205,4 @@ def _code(arm: Arm) -> str:
     )
 
 
-BENCH = Bench("read", "read() against mmap", _TAKES, "pass", prepare)
+BENCH = Bench("read", "read() against mmap", _TAKES, "request", prepare)

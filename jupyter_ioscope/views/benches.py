@@ -42,7 +42,14 @@ def _speeds(group: str, arms: list[BenchArm], found: BenchResult) -> Section:
     reference = next((arm.against for arm in arms if arm.against), "")
     title = (group or "Speed") + (f", against {reference}" if reference else "")
     head = ("", f"one {found.item}", "bandwidth", "speed", "outcome")
-    return Section(title, (head, *(_speed(arm) for arm in arms)), tuple(_told(arms)))
+    rows = [head, *(_speed(arm) for arm in arms)]
+    return Section(title, _without_empty(rows), tuple(_told(arms)))
+
+
+def _without_empty(rows: list[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Rows without the columns in which nothing but dashes stands below the head."""
+    kept = [n for n in range(len(rows[0])) if any(row[n] != _NOTHING for row in rows[1:])]
+    return tuple(tuple(row[n] for n in kept) for row in rows)
 
 
 def _speed(arm: BenchArm) -> tuple[str, ...]:
@@ -75,7 +82,7 @@ def _uses(arms: list[BenchArm], found: BenchResult) -> Section:
         for arm in arms
         if arm.trials
     ]
-    return Section("What it uses", (head, *rows))
+    return Section("What it uses", _without_empty([head, *rows]) if rows else ())
 
 
 def _outcome(arm: BenchArm) -> str:

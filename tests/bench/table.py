@@ -413,7 +413,7 @@ system takes back when it needs memory.
 FIO_NOTE = """\
 One file of 64 MiB, read past the page cache by our own engines and by fio, in turns. Median of the
 ratios of runs that follow each other, with a bootstrap interval. Both need the processor for each
-request: other programs' work on the cores falls on both, and makes the intervals wide.
+request, and run at the highest priority that they are allowed.
 """
 NOTES = {"storage_fio": FIO_NOTE, "blocked_stacks": HOW_JOINED, "hf_steps": HF_NOTE}
 SECTIONS = {
