@@ -209,17 +209,12 @@ def test_other_programs_that_take_nothing_are_not_blamed(settings: dict[str, Any
 
 
 def test_starting_workers_that_no_core_is_there_for_is_the_crowds_doing() -> None:
-    busy = {"cpu": 0.3, "run_queue": 0.7}
+    settings = {**SINGLE["too many workers"][0], "batches": 600}
     crowds = [
-        next(
-            row
-            for row in diagnose(
-                builders.profile(8, cpus=2, states=busy, batches=160, step_ms=0.5, start_ms=start)
-            ).findings
-            if row.cause == "too_many_workers"
-        )
+        diagnose(build({**settings, "start_ms": start}, seed=3)).findings[0]
         for start in (1.0, 1_500.0)
     ]
+    assert [row.cause for row in crowds] == ["too_many_workers"] * 2
     assert not any("no core is there for" in line for line in crowds[0].evidence)
     assert any("no core is there for" in line for line in crowds[1].evidence)
     assert crowds[1].cost_s > crowds[0].cost_s + 0.5
