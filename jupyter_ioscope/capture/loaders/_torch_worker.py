@@ -183,6 +183,7 @@ class _Tasks:
     def _begins_again(self) -> None:
         """A persistent worker begins a new epoch."""
         self._resumed += 1
+        MARKS.light = False  # a short fetch is of the same epoch as the whole one before it
         self._digest_of.restart()
         self._digest_of_map.restart()
 

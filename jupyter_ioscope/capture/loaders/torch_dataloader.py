@@ -144,7 +144,7 @@ class _Hooks:
         self.pending: list[tuple[OpenEpoch, _Shared]] = []
         # By id(iterator). Weak, because an iterator ends its workers when the user drops it, and
         # because forked workers must not inherit one that is already done.
-        self.open: dict[int, tuple[weakref.ref[Any], OpenEpoch, _Kind]] = {}
+        self.open: dict[int, _Opened] = {}
         self.sizes: dict[int, SizeOfBatch] = {}  # by loader
         self.digests: dict[int, DigestOfMapBatch] = {}  # by epoch
 
@@ -165,11 +165,15 @@ class _Hooks:
         self.pending.append((epoch, _shared(loader)))
         del self.pending[:-16]
 
-    def epoch_of(self, iterator: Any) -> OpenEpoch | None:
-        """The epoch of an iterator: just begun, already open, or begun before the profile. None in
-        a forked child, which iterates loaders of its own."""
+    def opened(self, iterator: Any) -> _Opened | None:
+        """What is known of an iterator. None in a forked child, which iterates its own loaders."""
         if not self.recorder.recording_here():
             return None
+        self.epoch_of(iterator)
+        return self.open[id(iterator)]
+
+    def epoch_of(self, iterator: Any) -> OpenEpoch:
+        """The epoch of an iterator: just begun, already open, or begun before the profile."""
         for position in range(len(self.pending) - 1, -1, -1):
             epoch, shared = self.pending[position]
             if _belongs(iterator, shared):
@@ -269,6 +273,7 @@ _Shared = tuple[Any, Any, int]
 # deliver in order. The others: no workers, batches out of order, workers that record nothing.
 _Kind = int
 _USUAL, _ALONE, _UNORDERED, _SILENT = range(4)
+_Opened = tuple["weakref.ref[Any]", OpenEpoch, _Kind]
 
 
 def _shared(loader: Any) -> _Shared:
@@ -313,7 +318,7 @@ def _recorded_function(base: type, code: Any, hooks: _Hooks) -> type:
 
     recorder, known_iterators, pending = hooks.recorder, hooks.open, hooks.pending
     enter, leave = base.__enter__, base.__exit__  # type: ignore[attr-defined]
-    frame_of = sys._getframe
+    frame_of, wait_begins, wait_ends = sys._getframe, recorder.wait_begins, recorder.wait_ends
 
     class RecordedFunction(base):  # type: ignore[misc]
         _ioscope: tuple[OpenEpoch, Any, _Kind, Any] | None = None
@@ -322,21 +327,18 @@ def _recorded_function(base: type, code: Any, hooks: _Hooks) -> type:
             caller = frame_of(1)
             if caller.f_code is code and recorder.active:
                 try:
-                    self._begins(caller.f_locals["self"])
+                    iterator = caller.f_locals["self"]
+                    known = known_iterators.get(id(iterator))
+                    if known is None or pending or known[0]() is not iterator:
+                        known = hooks.opened(iterator)
+                    if known is not None:
+                        _, epoch, kind = known
+                        tasks = _tasks_waiting(iterator) if kind == _UNORDERED else None
+                        self._ioscope = epoch, iterator, kind, tasks
+                        wait_begins(epoch)
                 except Exception as error:
                     recorder.broke(error)
             return enter(self)
-
-        def _begins(self, iterator: Any) -> None:
-            known = known_iterators.get(id(iterator))
-            if known is None or pending or known[0]() is not iterator:
-                if hooks.epoch_of(iterator) is None:
-                    return
-                known = known_iterators[id(iterator)]
-            _, epoch, kind = known
-            tasks = _tasks_waiting(iterator) if kind == _UNORDERED else None
-            self._ioscope = epoch, iterator, kind, tasks
-            recorder.wait_begins(epoch)
 
         def __exit__(self, kind: Any, value: Any, trace: Any) -> Any:
             marked = self._ioscope
@@ -345,7 +347,7 @@ def _recorded_function(base: type, code: Any, hooks: _Hooks) -> type:
                 epoch, iterator, of_kind, tasks = marked
                 try:
                     if kind is None and of_kind == _USUAL:
-                        recorder.wait_ends(epoch, -1, -1, iterator._rcvd_idx - 1)
+                        wait_ends(epoch, -1, -1, iterator._rcvd_idx - 1)
                     elif kind is None:
                         hooks.next_ends(epoch, iterator, frame_of(1), tasks)
                     elif issubclass(kind, StopIteration):
