@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import mmap
@@ -26,7 +27,7 @@ _MAPS: dict[str, tuple[int | None, bool]] = {
     "mmap": (None, True),
     "mmap, MADV_SEQUENTIAL": (getattr(mmap, "MADV_SEQUENTIAL", None), True),
     "mmap, MADV_WILLNEED": (getattr(mmap, "MADV_WILLNEED", None), True),
-    "mmap, MADV_POPULATE_READ": (_POPULATE_READ, True),
+    "mmap, MADV_POPULATE_READ": (_POPULATE_READ if sys.platform == "linux" else None, True),
     "mmap, no copy": (None, False),
 }
 _SCATTERED_MAPS: dict[str, tuple[int | None, bool]] = {
@@ -153,7 +154,8 @@ def _pread(path: str, places: list[int], take: Callable[[bytes], object] = len) 
     def once() -> None:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
+            with contextlib.suppress(OSError, AttributeError):  # not on every system
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
             for at in places:
                 take(os.pread(fd, _SMALL, at))
         finally:
