@@ -18,28 +18,40 @@ from torch.utils.data import DataLoader
 
 import jupyter_ioscope as ioscope
 from jupyter_ioscope.model.comparison import Comparison, Trial
+from jupyter_ioscope.trials.statistics import MIN_PAIRS
 from tests.bench import peeking
 from tests.bench.measure import at_most_interval, print_result
 from tests.bench.workloads import WORKERS, PythonLoop
 
 SAME_ARMS, QUICK_SAME_ARMS = 40, 2
-SAME_BUDGET_S = 10
+SAME_BUDGET_S = 12
+SAME_ROUNDS = 4_000
 TRUE_FACTOR = 1.5
 FACTORS, QUICK_FACTORS = 3, 1
 FACTOR_BUDGET_S = 60
 CPU_FACTOR = 1.1
-CPU_FACTORS, QUICK_CPU_FACTORS = 8, 1
+CPU_FACTORS, QUICK_CPU_FACTORS = 10, 1
+CPU_BUDGET_S = 30
 SEQUENCES = 2000
 ROUNDS = 30_000  # about 3 ms a sample, so that the loader's own work does not dilute the factor
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    same = [same_arm_twice() for _ in range(QUICK_SAME_ARMS if quick else SAME_ARMS)]
-    factor = [true_factor(TRUE_FACTOR) for _ in range(QUICK_FACTORS if quick else FACTORS)]
-    cpu = [true_factor(CPU_FACTOR) for _ in range(QUICK_CPU_FACTORS if quick else CPU_FACTORS)]
+    same = [same_arm_twice(n) for n in range(QUICK_SAME_ARMS if quick else SAME_ARMS)]
+    factor = [true_factor() for _ in range(QUICK_FACTORS if quick else FACTORS)]
+    cpu = [cpu_factor() for _ in range(QUICK_CPU_FACTORS if quick else CPU_FACTORS)]
+    return summary(same, factor, cpu)
+
+
+def summary(
+    same: list[Comparison], factor: list[Comparison], cpu: list[Comparison]
+) -> dict[str, Any]:
+    """A comparison too short for a verdict cannot err, and is not counted."""
+    same = [result for result in same if result.pairs >= MIN_PAIRS]
     alarms = sum(result.verdict in ("faster", "slower") for result in same)
     return {
         "same_arm_comparisons": len(same),
+        "same_arm_pairs": sum(result.pairs for result in same),
         "false_alarms": at_most_interval(alarms, len(same))._asdict(),
         "same_arm_verdicts": sorted(result.verdict for result in same),
         "true_factor": TRUE_FACTOR,
@@ -87,17 +99,26 @@ def _cpu(trial: Trial) -> float:
     return trial.cpu_ms_per_sample
 
 
-def same_arm_twice() -> Comparison:
-    return ioscope.compare(loader(ROUNDS), loader(ROUNDS), budget_s=SAME_BUDGET_S)
+def same_arm_twice(number: int) -> Comparison:
+    """Every second one without workers."""
+    workers = WORKERS if number % 2 else 0
+    one, two = (loader(SAME_ROUNDS, workers) for _ in range(2))
+    return ioscope.compare(one, two, budget_s=SAME_BUDGET_S)
 
 
-def true_factor(factor: float) -> Comparison:
-    faster = loader(round(ROUNDS / factor))
-    return ioscope.compare(loader(ROUNDS), faster, budget_s=FACTOR_BUDGET_S)
+def true_factor() -> Comparison:
+    faster = loader(round(ROUNDS / TRUE_FACTOR), WORKERS)
+    return ioscope.compare(loader(ROUNDS, WORKERS), faster, budget_s=FACTOR_BUDGET_S)
 
 
-def loader(rounds: int) -> DataLoader[Any]:
-    return DataLoader(PythonLoop(100_000, rounds), batch_size=16, num_workers=WORKERS)
+def cpu_factor() -> Comparison:
+    """Without workers: those work ahead, so a short stretch holds CPU time of other batches."""
+    faster = loader(round(ROUNDS / CPU_FACTOR), 0)
+    return ioscope.compare(loader(ROUNDS, 0), faster, budget_s=CPU_BUDGET_S)
+
+
+def loader(rounds: int, workers: int) -> DataLoader[Any]:
+    return DataLoader(PythonLoop(100_000, rounds), batch_size=16, num_workers=workers)
 
 
 if __name__ == "__main__":
