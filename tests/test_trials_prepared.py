@@ -17,7 +17,12 @@ from jupyter_ioscope.trials.build import build
 from jupyter_ioscope.trials.code import code_of
 from jupyter_ioscope.trials.prepared import ACCELERATE, TRAINER
 from jupyter_ioscope.trials.spec import settings_of, spec_of
-from jupyter_ioscope.trials.toggles import batched_fetch, hf_format_torch, workers
+from jupyter_ioscope.trials.toggles import (
+    batched_fetch,
+    hf_format_torch,
+    hf_stream_batches,
+    workers,
+)
 from tests.toggle_checks import checked
 from tests.trial_loaders import Counting, Sleeping, random_states
 
@@ -145,6 +150,19 @@ def test_a_stream_shared_among_ranks_keeps_its_part() -> None:
     assert [b.tolist() for b in build(spec)] == [[0, 1, 2, 3], [8, 9, 10, 11]]
 
 
+def test_the_code_for_a_stream_of_ranks_gives_all_of_it() -> None:
+    loader = accelerate.data_loader.prepare_data_loader(
+        DataLoader(Counting(32, shared=True), 4),
+        num_processes=2,
+        process_index=0,
+        put_on_device=False,
+    )
+    spec = spec_of(loader)
+    code = code_of(spec, spec.changed(num_workers=1))
+    assert "    loader.dataset.dataset,\n" in code
+    assert "batch_size=4" in code
+
+
 def test_a_profile_names_the_wrapper_and_keeps_a_copy_to_compare(accelerator: Any) -> None:
     loader = accelerator.prepare(DataLoader(Sleeping(24, 0.002), batch_size=4))
     with ioscope.profile(stacks=False) as profiled:
@@ -214,6 +232,15 @@ def test_a_trainer_without_data_says_so(tmp_path: Path) -> None:
     arguments = transformers.TrainingArguments(str(tmp_path), report_to=[], use_cpu=True)
     with pytest.raises(InputError, match="get_train_dataloader"):
         spec_of(transformers.Trainer(Linear(), arguments))
+
+
+def test_what_a_trainer_does_itself_is_not_taken_from_it(trainer: Any) -> None:
+    spec = spec_of(trainer).changed(collate_fn=torch.utils.data.default_collate)
+    assert "a Trainer looks at each row" in batched_fetch.refuse(spec)
+    stream = spec.changed(dataset=numbers().to_iterable_dataset(), iterable=True)
+    assert "a Trainer joins the rows" in hf_stream_batches.refuse(stream)
+    changed = stream.changed(written=(("dataset", "dataset"),))
+    assert "max_steps=..." in code_of(stream, changed)
 
 
 def test_a_comparison_of_a_trainers_loader_runs(trainer: Any) -> None:

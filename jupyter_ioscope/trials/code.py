@@ -28,7 +28,7 @@ def code_of(spec_a: LoaderSpec, spec_b: LoaderSpec, name: str = "loader") -> str
     said = dict(spec_b.written)
     if not changes and spec_a.written == spec_b.written:
         return "\n".join(before)
-    if _by_trainer(spec_b):
+    if by_trainer(spec_b):
         return "\n".join([*before, *_for_trainer(spec_b, said, changes)])
     if spec_b.direct:
         return "\n".join([*before, f"{name} = {said.get('dataset', name)}"])
@@ -37,13 +37,19 @@ def code_of(spec_a: LoaderSpec, spec_b: LoaderSpec, name: str = "loader") -> str
         new = [f"{key}={said[key]}" for key in said] + list(changes)
         return "\n".join([*lines, *(f"#     {line}" for line in new)])
     taken = {key: f"{name}.{key}" for key in _taken(spec_b)} | said
-    arguments = [taken.pop("dataset", f"{name}.dataset"), *_order(spec_b, name)]
+    dataset = dataset_name(spec_b).replace("loader", name, 1)
+    arguments = [taken.pop("dataset", dataset), *_order(spec_b, name)]
     arguments += [f"{key}={value}" for key, value in taken.items()]
     arguments += [_line(key, value) for key, value in _written(spec_b) if key not in changes]
     lines = [f"    {text}," for text in arguments]
     lines += [f"    {key}={new!r},  # was {old!r}" for key, (old, new) in changes.items()]
     call = f"{spec_b.loader_class.__name__}("
     if spec_b.prepared is not None:
+        ranks = spec_b.prepared.ranks
+        if spec_b.iterable and ranks > 1 and dataset == f"{name}.dataset":
+            before.append(
+                f"# {name}.dataset may be the part of one of {ranks} ranks: give all of it"
+            )
         return "\n".join([*before, f"{name} = accelerator.prepare({call}", *lines, "))"])
     return "\n".join([*before, f"{name} = {call}", *lines, ")"])
 
@@ -52,12 +58,16 @@ def dataset_name(spec: LoaderSpec) -> str:
     """How the user's code names the dataset of a loader."""
     if spec.direct:
         return "loader"
-    return f"trainer.{_dataset_of(spec)}" if _by_trainer(spec) else "loader.dataset"
+    if by_trainer(spec):
+        return f"trainer.{_dataset_of(spec)}"
+    # Accelerate's own layer gives a rank its part; preparing again puts another one around it.
+    layered = spec.prepared is not None and type(spec.dataset).__name__ == "IterableDatasetShard"
+    return "loader.dataset.dataset" if layered else "loader.dataset"
 
 
 def collate_name(spec: LoaderSpec) -> str:
     """How the user's code names the function that joins samples."""
-    return "trainer.data_collator" if _by_trainer(spec) else "loader.collate_fn"
+    return "trainer.data_collator" if by_trainer(spec) else "loader.collate_fn"
 
 
 def _dataset_of(spec: LoaderSpec) -> str:
@@ -65,7 +75,8 @@ def _dataset_of(spec: LoaderSpec) -> str:
     return "eval_dataset" if evaluates else "train_dataset"
 
 
-def _by_trainer(spec: LoaderSpec) -> bool:
+def by_trainer(spec: LoaderSpec) -> bool:
+    """Whether a Hugging Face Trainer makes the loader."""
     return spec.prepared is not None and spec.prepared.by == TRAINER
 
 
@@ -85,6 +96,8 @@ def _for_trainer(
             yield f"trainer.args.dataloader_multiprocessing_context = {value}"
         elif key == "dataset":
             yield f"trainer.{_dataset_of(spec)} = {value}"
+            if spec.iterable:
+                yield "# a stream has no length: TrainingArguments(..., max_steps=...)"
         elif key == "collate_fn":
             yield f"trainer.data_collator = {value}"
         else:

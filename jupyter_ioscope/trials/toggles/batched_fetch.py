@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jupyter_ioscope.trials.code import code_of, dataset_name
+from jupyter_ioscope.trials.code import by_trainer, code_of, dataset_name
 from jupyter_ioscope.trials.counting import seed_all
 from jupyter_ioscope.trials.samples import sample_of
 from jupyter_ioscope.trials.spec import LoaderSpec
@@ -23,6 +23,8 @@ def refuse(spec: LoaderSpec) -> str:
         return "the loader makes no batches (batch_size=None)"
     if not _batched.is_default(spec.collate_fn):
         return "its collate_fn needs the samples one by one"
+    if by_trainer(spec):
+        return "a Trainer looks at each row before it joins them: override get_train_dataloader()"
     if not hasattr(spec.dataset, "__len__"):
         return "the dataset does not tell its length"
     return "it is on already" if isinstance(spec.dataset, _batched.Batched) else ""

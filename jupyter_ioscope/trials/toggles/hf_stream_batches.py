@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jupyter_ioscope.trials.code import code_of
+from jupyter_ioscope.trials.code import by_trainer, code_of
 from jupyter_ioscope.trials.samples import sample_of
 from jupyter_ioscope.trials.spec import LoaderSpec, loaded_data
 from jupyter_ioscope.trials.toggle import Toggle
@@ -23,6 +23,8 @@ def refuse(spec: LoaderSpec) -> str:
         return f"{made} (batch_size=None)"
     if not _batched.is_default(spec.collate_fn):
         return "its collate_fn needs the samples one by one"
+    if by_trainer(spec):
+        return "a Trainer joins the rows of a stream itself: override get_train_dataloader()"
     if spec.state is not None:
         return f"{spec.loader_class.__name__} is a DataLoader of its own"
     return ""
