@@ -264,8 +264,12 @@ def test_the_page_names_machine_labels_and_what_was_not_measured() -> None:
         verdict(true=("disk_bandwidth",)), skipped="throttling a device needs root"
     )
     rows = [verdict("gc_pauses"), verdict(HEALTHY, true=(HEALTHY,), group="healthy"), skipped]
+    rows[0] = dataclasses.replace(rows[0], recorded="2030-01-01T10:20:30+00:00")
+    rows.append(dataclasses.replace(verdict("lock_contention"), tier="no_ptrace"))
     text = page(rows, "a box of 3 cores", "2030-01-02")
-    assert "a box of 3 cores; 2030-01-02." in text
+    assert "a box of 3 cores; judged 2030-01-02." in text
+    assert "full: 1 profiles, recorded 2030-01-01 10:20 to 2030-01-01 10:20 UTC" in text
+    assert "- no_ptrace: `decode_cpu` (lock_contention ×1)." in text
     assert "| `decode_cpu` | 0 of 1 | 0 of 1 | gc_pauses ×1 |" in text
     assert "throttling a device needs root" in text
     assert "pin_memory_misuse" in text

@@ -31,6 +31,11 @@ several with known shares, or none. *First* is the share of runs whose first fin
 be told apart. *Alarm*: a trouble was found in a healthy loader. *Advice* is right when its words
 name the change. Shares carry Wilson's 95 % interval. Runs are single: nothing is repeated until it
 comes out right.
+
+The rules were worked on with such profiles at hand: where one was judged wrong, a reason that holds
+for others was looked for. So these figures are no independent test; they say how the rules do on
+loaders like these. Shares of CPU, of waiting for a core and the steps' lengths depend on what else
+the machine did meanwhile.
 """
 
 TIER_WORDS = {
@@ -72,10 +77,13 @@ def page(verdicts: Sequence[Verdict], machine: str, date: str) -> str:
     full = [row for row in verdicts if row.tier == "full"]
     parts = [
         INTRODUCTION,
-        f"{machine}; {date}.\n",
+        f"{machine}; judged {date}.\n",
+        *(f"- {line}" for line in recorded(verdicts)),
+        "",
         section("Figures", figures(verdicts)),
         section("By severity, full evidence", severities(full)),
         section("By cause, full evidence", causes(full)),
+        section("Taken for something else, with less evidence", taken_for(verdicts)),
         section("Several causes with known shares", shares(full)),
         section("Beside the rules of other tools", tools(full)),
         section("What was taken for what, full evidence", matrix(full)),
@@ -116,6 +124,30 @@ def figures(verdicts: Sequence[Verdict]) -> Iterator[str]:
     yield from table(["", *tiers, "goal"], rows)
     yield ""
     yield from (f"- {TIER_WORDS[tier]}" for tier in tiers)
+
+
+def recorded(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """How many profiles of each tier there are, and when they were recorded."""
+    for tier in TIERS:
+        times = sorted(row.recorded for row in verdicts if row.tier == tier and row.recorded)
+        if times:
+            first, last = (time[:16].replace("T", " ") for time in (times[0], times[-1]))
+            yield f"{tier}: {len(times)} profiles, recorded {first} to {last} UTC"
+
+
+def taken_for(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Labels that came out wrong in the lower tiers, and what was said instead."""
+    for tier in TIERS[1:]:
+        wrong = [
+            row
+            for row in by_cause(row for row in verdicts if row.tier == tier)
+            if row.first.events < row.first.tries
+        ]
+        told = "; ".join(
+            f"`{row.label}` ({', '.join(f'{label} ×{count}' for label, count in row.instead)})"
+            for row in wrong
+        )
+        yield f"- {tier}: {told or 'nothing'}."
 
 
 def severities(verdicts: Sequence[Verdict]) -> Iterator[str]:
