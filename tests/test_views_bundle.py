@@ -84,7 +84,7 @@ def test_a_hundred_thousand_stacks_and_fifty_thousand_batches_stay_within_the_li
     assert points(made) >= 100
     for flame in flames(made):
         check_columns(flame)
-        assert "merged" in flame["label"]
+        assert "go on into frames too narrow" in flame["details"][0]
 
 
 def test_flame_graphs_are_cut_first_then_the_timeline_then_the_picture_goes() -> None:

@@ -158,7 +158,8 @@ def check_tree(root: Node) -> None:
 def columns(tree: Tree, max_frames: int = GROWN) -> IFlame:
     """The widest `max_frames` frames of a tree, as columns sorted by (depth, x0).
 
-    The samples that go on into narrower frames are counted in the label; the root explains them.
+    The samples that go on into narrower frames are counted in the frames that called them; the text
+    of the root says how many.
     """
     rows: list[tuple[Node, int]] = []
     missing = 0
@@ -209,7 +210,7 @@ def _flame(tree: Tree, rows: list[tuple[Node, int]], missing: int) -> IFlame:
     place: dict[int, int] = {}
     flame = IFlame(
         key=tree.key,
-        label=tree.label + (f" ({missing:,} samples merged)" if missing and not tree.note else ""),
+        label=tree.label,
         samples=0 if tree.note else tree.root.count,
         names=[],
         details=[],

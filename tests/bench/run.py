@@ -22,6 +22,7 @@ SCRIPTS = (
     "import_time",
     "helpers",
     "report_time",
+    "picture",
     "live_panel",
     "slowdown",
     "comparisons",

@@ -416,11 +416,34 @@ ratios of runs that follow each other, with a bootstrap interval. Both need the 
 request, and run at the highest priority that they are allowed.
 """
 NOTES = {"storage_fio": FIO_NOTE, "blocked_stacks": HOW_JOINED, "hf_steps": HF_NOTE}
+
+
+def picture_rows(result: dict[str, Any]) -> Iterator[Row]:
+    rows = (
+        ("first paint of a report after its data arrived", "paint_ms", 500.0),
+        ("flame graph of 100,000 frames, one whole redraw", "draw_ms", 100.0),
+        ("a step of the selection: bars, batches, outliers, waits", "brush_ms", 100.0),
+    )
+    for what, key, goal in rows:
+        ms = result[key]
+        yield Row(what, f"{ms:.0f} ms", "", f"at most {goal:.0f} ms", judged(ms, ms, ms, goal))
+    for what, key in (("JupyterLab extension", "extension_bytes"), ("saved page", "page_bytes")):
+        size = result[key]
+        yield Row(
+            f"scripts, {what}",
+            f"{size / 1e3:.0f} kB",
+            "",
+            "at most 250 kB",
+            judged(size, size, size, 250e3),
+        )
+
+
 SECTIONS = {
     "slowdown": ("Slow-down of the profiled cell, two workers", slowdown_rows),
     "helpers": ("CPU of the helper processes, a kernel and two workers", helper_rows),
     "import_time": ("Import", import_rows),
     "report_time": ("Report", report_rows),
+    "picture": ("Report in Chromium", picture_rows),
     "live_panel": ("Live panel, an idle kernel with two workers", live_panel_rows),
     "comparisons": ("Comparisons", comparison_rows),
     "leaks": ("What cancelled comparisons leave behind", leak_rows),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.profile import Profile
@@ -19,6 +19,7 @@ from jupyter_ioscope.views.payload import report_payload
 from tests import builders
 from tests.test_views_flame_waits import waiting
 from tests.ui.harness import Watch
+from tests.ui.timings import BRUSH, REDRAW, unfold, wide_flame
 from tests.view_values import HOSTILE, UNICODE, profile
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -57,12 +58,6 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]
         context.close()
     assert watch.errors == []
     assert [url for url in watch.outside if not url.startswith("file:")] == []
-
-
-def unfold(made: Page, title: str) -> Locator:
-    section = made.locator(f".ioscope-deep[data-section='{title}']")
-    section.locator("summary").first.click()
-    return section
 
 
 def bar_texts(made: Page) -> list[str | None]:
@@ -270,35 +265,6 @@ def test_two_profiles_against_each_other_are_drawn_in_the_colours_of_change(
     assert min(colours) > 500
 
 
-def wide_flame(frames: int) -> dict[str, Any]:
-    """A flame graph of `frames` frames: forty rows of equal ones."""
-    rows = 40
-    each = (frames - 1) // rows
-    depth = [0] + [1 + row for row in range(rows) for _ in range(each)]
-    x0 = [0.0] + [n / each for _ in range(rows) for n in range(each)]
-    x1 = [1.0] + [(n + 1) / each for _ in range(rows) for n in range(each)]
-    names = [f"function_{n}" for n in range(500)]
-    return {
-        "key": "wide", "label": "wide", "samples": frames, "names": names, "details": names,
-        "kinds": [n % 3 for n in range(500)], "name": [n % 500 for n in range(len(depth))],
-        "depth": depth, "x0": x0, "x1": x1,
-    }  # fmt: skip
-
-
-# milliseconds of one whole redraw: Escape shows all, and draws before it returns
-REDRAW = """canvas => {
-    const press = () => canvas.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}));
-    const pen = canvas.getContext('2d');
-    const once = () => {
-        const began = performance.now();
-        press();
-        pen.getImageData(0, 0, 1, 1);  // waits until it is painted
-        return performance.now() - began;
-    };
-    return Math.min(...Array.from({length: 7}, once));
-}"""
-
-
 def test_a_hundred_times_the_frames_take_no_hundred_times_as_long(
     open_page: Callable[..., Page], report_of_waiting: Any
 ) -> None:
@@ -311,20 +277,6 @@ def test_a_hundred_times_the_frames_take_no_hundred_times_as_long(
         taken[frames] = canvas.evaluate(REDRAW)
     few, many = taken.values()
     assert many < 20 * max(few, 0.5)
-
-
-# milliseconds of a change of the selection, layout included, over those of drawing the report
-BRUSH = """() => {
-    const end = document.querySelector('[role=slider]');
-    const steps = [];
-    for (let n = 0; n < 9; n++) {
-        const began = performance.now();
-        end.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
-        document.body.getBoundingClientRect();
-        steps.push(performance.now() - began);
-    }
-    return steps.sort((a, b) => a - b)[4];
-}"""
 
 
 def test_the_selection_answers_at_once(

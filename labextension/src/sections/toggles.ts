@@ -10,7 +10,7 @@ export interface ITogglesHost {
 }
 
 /** Toggles shown unfolded: the report gives the most useful ones first. */
-const FIRST = 6;
+const FIRST = 4;
 
 const WHOLE =
   'In copies of this kernel, with your real step instead of a stand-in. Your variables stay as ' +
