@@ -44,14 +44,18 @@ def code_of(spec_a: LoaderSpec, spec_b: LoaderSpec, name: str = "loader") -> str
     lines = [f"    {text}," for text in arguments]
     lines += [f"    {key}={new!r},  # was {old!r}" for key, (old, new) in changes.items()]
     call = f"{spec_b.loader_class.__name__}("
-    if spec_b.prepared is not None:
-        ranks = spec_b.prepared.ranks
-        if spec_b.iterable and ranks > 1 and dataset == f"{name}.dataset":
-            before.append(
-                f"# {name}.dataset may be the part of one of {ranks} ranks: give all of it"
-            )
-        return "\n".join([*before, f"{name} = accelerator.prepare({call}", *lines, "))"])
-    return "\n".join([*before, f"{name} = {call}", *lines, ")"])
+    if spec_b.prepared is None:
+        return "\n".join([*before, f"{name} = {call}", *lines, ")"])
+    before += _ranks_note(spec_b, dataset)
+    return "\n".join([*before, f"{name} = accelerator.prepare({call}", *lines, "))"])
+
+
+def _ranks_note(spec: LoaderSpec, dataset: str) -> list[str]:
+    """A stream of `datasets` that was divided among ranks does not tell what it was cut from."""
+    ranks = spec.prepared.ranks if spec.prepared is not None else 1
+    if not spec.iterable or ranks == 1 or dataset.endswith(".dataset.dataset"):
+        return []
+    return [f"# {dataset} may be the part of one of {ranks} ranks: give all of it"]
 
 
 def dataset_name(spec: LoaderSpec) -> str:
