@@ -95,5 +95,6 @@ class LiveGauges:
         del series.time_ns[:-1], series.values[:-1]
 
     def close(self) -> None:
-        """Give back every descriptor."""
+        """Give back every descriptor; one that is still being opened is waited for a second."""
+        self._gauges.finish_opening()
         self._gauges.close()

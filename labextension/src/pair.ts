@@ -73,7 +73,14 @@ function shares(a: IReport, b: IReport, life: Disposables): HTMLElement | null {
     )
   );
   const legend = new Map([...a.legend, ...b.legend].map(entry => [entry.name, entry]));
-  return bars({ ...b, bars: rows, legend: [...legend.values()], phases: [] }, null, life);
+  const both = { ...b, bars: rows, legend: [...legend.values()], phases: [], cores: '' };
+  const box = bars(both, null, life);
+  [a, b].forEach(({ cores }, side) => {
+    if (box && cores) {
+      put(box, make('p', 'ioscope-note', `${LETTERS[side]}: ${cores}`));
+    }
+  });
+  return box;
 }
 
 /** One graph for each tab that both have: frames in the colour of what became of their share. */

@@ -21,7 +21,7 @@ function side(name: string, changes: object): { name: string; payload: unknown }
 describe('two profiles side by side', () => {
   test('show figures, shares and findings of both', () => {
     const figures = [{ value: '9 samples/s', label: 'steady, ± 1' }];
-    renderPair(page.root, [side('old', { figures }), side('new', {})]);
+    renderPair(page.root, [side('old', { figures, cores: 'one core' }), side('new', { cores: 'two cores' })]);
     const text = page.root.textContent ?? '';
     for (const words of ['A: old', 'B: new', report.headline, report.findings[0].title]) {
       assert.ok(text.includes(words), words);
@@ -34,6 +34,8 @@ describe('two profiles side by side', () => {
       ['steady', '9 samples/s, ± 1', '214 samples/s, ± 6']
     );
     assert.ok(!text.includes('not in'));
+    assert.ok(text.includes('A consumer') && text.includes('B worker 0'));
+    assert.ok(text.includes('A: one core') && text.includes('B: two cores'));
   });
 
   test('mark what only one of them found', () => {
