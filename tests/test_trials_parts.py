@@ -15,17 +15,18 @@ from tests.trial_loaders import Sleeping
 pytestmark = pytest.mark.timeout(400)
 
 
+@pytest.mark.usefixtures("short_trials")
 def test_each_toggle_alone_and_all_together_with_wider_intervals() -> None:
     steps: list[Progress] = []
-    loader = DataLoader(Sleeping(2000), batch_size=4, num_workers=1)
+    loader = DataLoader(Sleeping(2000, wait_s=0.02), batch_size=4, num_workers=1)
     found = compare_parts(
-        loader, ["workers=4", "prefetch=4"], budget_s=45, on_progress=steps.append
+        loader, ["workers=4", "prefetch=4"], budget_s=36, on_progress=steps.append
     )
     assert [row.arms[1].toggles for row in found.alone] == [("workers=4",), ("prefetch=4",)]
     assert found.together is not None
     assert found.together.arms[1].toggles == ("workers=4", "prefetch=4")
     assert found.alone[0].ratio > 2
-    assert found.alone[1].ratio < 1.5
+    assert found.alone[1].ratio < 1.7
     assert found.together.ratio > 2
     assert found.together.confidence == pytest.approx(1 - 0.05 / 3)
     assert "all together" in str(found)

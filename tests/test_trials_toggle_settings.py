@@ -18,15 +18,17 @@ from jupyter_ioscope.trials.toggles import fewer_workers, pin_memory
 from tests.toggle_checks import checked, refusal, run_code
 from tests.trial_loaders import Sleeping, random_states
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
 
 
 class OneSlow(Dataset[Any]):
+    """One slow batch in seven: more than three workers hold, so in order they wait for each."""
+
     def __len__(self) -> int:
-        return 48
+        return 140
 
     def __getitem__(self, index: int) -> Any:
-        time.sleep(0.12 if index % 24 == 3 else 0.002)
+        time.sleep(0.15 if index % 14 == 3 else 0.002)
         return torch.tensor([index])
 
 
@@ -52,8 +54,8 @@ def table(rows: int = 3_000) -> TensorDataset:
 def test_batches_that_overtake_are_the_same_set_and_faster() -> None:
     loader = DataLoader(OneSlow(), batch_size=2, num_workers=3, multiprocessing_context="fork")
     before = random_states()
-    found = compare(loader, toggles=["in_order"], budget_s=20)
-    assert found.ratio > 1.2
+    found = compare(loader, toggles=["in_order"], budget_s=90)
+    assert found.ratio > 1.1  # above 2 where nothing else runs
     assert found.same_data.verdict == "identical"
     assert "in an order that may vary" in found.same_data.text
     assert "Batches overtake each other, so whole epochs were timed." in found.notes
@@ -103,7 +105,7 @@ def test_looking_for_an_accelerator_initialises_none() -> None:
 
 def test_data_in_memory_is_faster_without_workers() -> None:
     loader = DataLoader(table(), batch_size=8, num_workers=2, multiprocessing_context="fork")
-    found = compare(loader, toggles=["no_workers"], budget_s=12)
+    found = compare(loader, toggles=["no_workers"], budget_s=90)
     assert found.verdict == "faster"
     assert found.ratio > 2
     assert found.same_data.verdict == "identical"
