@@ -48,6 +48,7 @@ def test_a_position_shared_by_workers_comes_first_for_the_data_are_wrong() -> No
         held(reading(), positions=1),  # a memory map, or reads that carry their place
         held(reading(read_bytes=0)),  # workers read from no file
         held(reading(workers=1)),  # nobody else moves it
+        held(values.opened(reading(), files=800)),  # they read files of their own
         held(reading(states={"cpu": 0.5, "lock": 0.5})),  # a lock around seek and read
     ],
 )
@@ -132,3 +133,27 @@ def test_records_between_pages_are_read_twice() -> None:
 )
 def test_blocks_that_are_read_once(made: Profile) -> None:
     assert found(made, "read_amplification") is None
+
+
+def mapped(brought: int) -> Profile:
+    """Two workers that wait for pages of a map; a sample holds 4 kB."""
+    made = values.profile(
+        (values.USER, 40), workers=2, states={"cpu": 0.2, "page_fault": 0.8}, step_ms=0.5,
+        batch_bytes=8 * 4_096,
+    )  # fmt: skip
+    samples = sum(row.samples for row in made.fetches) // 2
+    uses = tuple(row._replace(device_read_bytes=brought * samples) for row in made.processes)
+    return builders.without(made, processes=uses)
+
+
+def test_what_is_read_around_page_faults_in_vain_is_told() -> None:
+    row = found(mapped(131_072), "page_fault_io")
+    assert row is not None
+    assert "reads around every fault" in " ".join(row.evidence)
+    assert "MADV_RANDOM" in row.advice
+
+
+def test_pages_in_order_are_not_read_in_vain() -> None:
+    row = found(mapped(4_200), "page_fault_io")
+    assert row is not None
+    assert "MADV_RANDOM" not in row.advice

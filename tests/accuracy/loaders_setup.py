@@ -145,4 +145,4 @@ class WideNumbers(Loader):
         def get(index: int) -> Any:
             return torch.from_numpy(pictures[index % 8]).double() / 255
 
-        return DataLoader(Items(320, get), batch_size=16, num_workers=2)
+        return DataLoader(Items(960, get), batch_size=16, num_workers=2)

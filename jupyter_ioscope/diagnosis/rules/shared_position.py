@@ -14,6 +14,8 @@ from jupyter_ioscope.units import bytes_text
 _MOVED = 3
 # The index of a sample crosses a pipe with about ten bytes; more than this is read from files.
 _LEAST_BYTES = 32.0
+# Workers that open a file for every other item or more read those; the shared one may be the loop's.
+_OPENS_A_SAMPLE = 0.5
 # Who stands in line for a lock may well read under it.
 _LOCKED = 0.01
 
@@ -55,9 +57,13 @@ def _shared(row: HeldFile, fetching: set[int]) -> bool:
 
 
 def _reads(facts: Facts) -> bool:
-    """Whether workers read from files at all; where that is not known, they may."""
+    """Whether workers read from files that they did not open for the item; where that is not known,
+    they may."""
+    storage = facts.storage
     try:
-        return facts.storage.read_bytes_per_sample >= _LEAST_BYTES
+        if storage.opens_per_sample >= _OPENS_A_SAMPLE:
+            return False
+        return storage.read_bytes_per_sample >= _LEAST_BYTES
     except NotMeasuredError:
         return True
 
