@@ -14,7 +14,7 @@ from jupyter_ioscope.units import bytes_text
 _MOVED = 3
 # The index of a sample crosses a pipe with about ten bytes; more than this is read from files.
 _LEAST_BYTES = 32.0
-# Workers that open a file for every other item or more read those; the shared one may be the loop's.
+# Who opens a file for every other item or more reads those; the shared one may be the loop's.
 _OPENS_A_SAMPLE = 0.5
 # Who stands in line for a lock may well read under it.
 _LOCKED = 0.01
