@@ -71,8 +71,11 @@ lint: setup
 typescript: setup
 	cd labextension && jlpm tsc --noEmit && jlpm test
 
-# pytest comes last, so that its summary is the last line
-test: setup browser fuse lint typescript
+# lint and TypeScript side by side; pytest comes last, so that its summary is the last line
+test: setup browser fuse
+	@$(MAKE) --no-print-directory lint & lint=$$!; \
+	$(MAKE) --no-print-directory typescript; typescript=$$?; \
+	wait $$lint && exit $$typescript
 	@python -m pytest -m "not accuracy" --nbval-lax --nbval-current-env $(TUTORIALS) tests
 
 # loaders with known troubles, and healthy ones: how often the verdict is right; then the
