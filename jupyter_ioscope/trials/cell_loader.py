@@ -40,8 +40,9 @@ class CellLoop:
     ) -> None:
         self._plan, self._number, self._swap = plan, number, swap
         self._enough, self._beats = enough, Beats(emit)
-        self._met: dict[int, Any] = {}
-        self._dataset: Any = None
+        self._met: dict[int, weakref.ref[Any]] = {}
+        self._begun_loaders = 0
+        self._first: Any = None
         self._made: dict[int, tuple[Any, LoaderSpec]] = {}
         self._foreign: list[Any] = []
         self.tally: Tally | None = None
@@ -75,16 +76,18 @@ class CellLoop:
         if known is not None and self._met[id(loader)]() is loader:
             return known
         if id(loader) not in self._met or self._met[id(loader)]() is not loader:
-            number = len(self._met)
             self._met[id(loader)] = weakref.ref(loader)
-            # Made anew for every epoch, it is still the one that reads the same dataset.
-            again = self._dataset is not None and loader.dataset is self._dataset
-            if number == self._number or again:
+            self._begun_loaders += 1
+            if self._begun_loaders == self._number + 1 or self._is_like_first(loader):
                 return self._make(loader)
         return None
 
+    def _is_like_first(self, loader: Any) -> bool:
+        """Made anew for every epoch, it is still the one that reads the same dataset alike."""
+        return self._first is not None and _alike(loader) == self._first
+
     def _make(self, loader: Any) -> tuple[Any, LoaderSpec]:
-        self._dataset = loader.dataset
+        self._first = _alike(loader)
         spec = swapped(spec_of(loader), self._swap)
         for change in spec.in_child:
             change.install()
@@ -94,7 +97,7 @@ class CellLoop:
     def _begun(self, made: Any, spec: LoaderSpec, original: Callable[[Any], Any]) -> Any:
         if self.tally is None:
             self.tally = Tally(self._plan, spec.num_workers)
-        if self._plan.mode == "epochs":
+        if self._plan.mode == "epochs" and not self.tally.meter.running:
             self.tally.meter.start()
         if made._iterator is not None:  # kept workers, another epoch
             made._iterator.__dict__.pop(_COUNTS, None)
@@ -187,6 +190,10 @@ class _Watched(Iterator[Any]):
         if self.spec.iterable or self.batches >= len(counts):
             return samples_in(batch, self.spec.batch_size)
         return int(counts[self.batches])
+
+
+def _alike(loader: Any) -> tuple[Any, ...]:
+    return type(loader), loader.batch_size, loader.num_workers, id(loader.dataset)
 
 
 def _is_others(iterator: Any) -> bool:
