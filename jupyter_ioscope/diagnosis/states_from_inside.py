@@ -96,13 +96,13 @@ def _filled(
 ) -> ThreadReadings:
     states = []
     for when, state in zip(row.sample_ns, row.states, strict=True):
-        if state == _UNSEEN or (faulting and state == _DISK):
+        if state in (_UNSEEN, _DISK):
             inside = phases.of(row.pid, when)[0] == "fetch"
-            near_ns = _CLOSE_NS if faulting and inside else _NEAR_NS
-            found = _nearest(seen.get((row.pid, inside), ()), when, near_ns)
+            faults = faulting and inside
             if state == _UNSEEN:
-                state = found
-            if faulting and inside and state in (_UNSEEN, _DISK):
+                near_ns = _CLOSE_NS if faults else _NEAR_NS
+                state = _nearest(seen.get((row.pid, inside), ()), when, near_ns)
+            if faults and state in (_UNSEEN, _DISK):
                 state = _PAGE_FAULT
         states.append(state)
     return replace(row, states=tuple(states))
