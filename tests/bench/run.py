@@ -25,6 +25,7 @@ SCRIPTS = (
     "picture",
     "live_panel",
     "slowdown",
+    "recording",
     "comparisons",
     "leaks",
     "settings",
