@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -46,8 +47,15 @@ def listed(options: argparse.Namespace) -> str:
     from jupyter_ioscope.benches._bench import all_benches, bench_named
 
     if options.name is None:
-        rows = [f"  {bench.name:<10}{bench.title}; TARGET is {bench.takes}" for bench in
-                all_benches()]  # fmt: skip
+        rows = [
+            textwrap.fill(
+                f"{bench.title}; TARGET is {bench.takes}",
+                width=100,
+                initial_indent=f"  {bench.name:<10}",
+                subsequent_indent=" " * 12,
+            )
+            for bench in all_benches()
+        ]
         return "\n".join(("bench NAME TARGET, where NAME is one of", *rows))
     if options.target is None:
         raise InputError(f"bench {options.name} needs a target: give "
