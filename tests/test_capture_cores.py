@@ -31,6 +31,8 @@ def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"LOCAL_WORLD_SIZE": "4", "WORLD_SIZE": "16"}, 4),
         ({"OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, 2),
         ({"WORLD_SIZE": "16"}, 1),
+        ({"SLURM_STEP_TASKS_PER_NODE": "4(x2)"}, 4),
+        ({"SLURM_STEP_TASKS_PER_NODE": "4,2"}, 1),
         ({"LOCAL_WORLD_SIZE": "many"}, 1),
     ],
 )

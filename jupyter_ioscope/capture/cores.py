@@ -70,7 +70,7 @@ def cores_per_rank() -> int:
 
 def sharing_ranks() -> int:
     """Ranks of one job on this machine that may use the same cores as this process, this one
-    counted: torchrun, Accelerate, MPI and SLURM tell how many there are. Ranks that were bound to
+    counted: torchrun, Accelerate, MPI and Slurm tell how many there are. Ranks that were bound to
     cores of their own take none of these."""
     ranks = local_ranks(os.environ)
     if ranks < 2 or not hasattr(os, "sched_getaffinity"):
@@ -86,18 +86,19 @@ def sharing_ranks() -> int:
 def local_ranks(environment: Mapping[str, str]) -> int:
     """How many ranks of one job run on this machine, as its launcher says; 1 without one."""
     for name in _RANKS:
-        text = environment.get(name, "")
+        text = environment.get(name, "").partition("(")[0]  # Slurm: 4(x2), on two machines
         if text.isdigit() and int(text) > 0:
             return int(text)
     return 1
 
 
-# Set by torchrun and Accelerate, Open MPI, MPICH and Intel MPI, MVAPICH.
+# Set by torchrun and Accelerate, Open MPI, MPICH and Intel MPI, MVAPICH, Slurm's srun.
 _RANKS = (
     "LOCAL_WORLD_SIZE",
     "OMPI_COMM_WORLD_LOCAL_SIZE",
     "MPI_LOCALNRANKS",
     "MV2_COMM_WORLD_LOCAL_SIZE",
+    "SLURM_STEP_TASKS_PER_NODE",
 )
 
 

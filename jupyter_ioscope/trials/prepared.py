@@ -61,8 +61,8 @@ def unwrapped(loader: Any) -> Inner | None:
 
 
 def _trainers(wrapper: Any) -> str:
-    """ "train" or "eval" where a Trainer made it, else "": a profile marks those that a Trainer was
-    seen to iterate, and training loaders have a function of the Trainer's."""
+    """For what a Trainer made it, "train" or "eval"; empty where none did. A profile marks those
+    that a Trainer was seen to iterate, and training loaders have a function of the Trainer's."""
     seen = getattr(wrapper, "_ioscope_trainer", "")
     init = getattr(wrapper.base_dataloader, "worker_init_fn", None)
     module = getattr(getattr(init, "func", init), "__module__", "") or ""
