@@ -148,9 +148,9 @@ def test_where_attaching_is_refused_states_go_on_and_stacks_come_from_inside() -
     assert "lacks the right" in seen["reason"]
     assert "user_function" in seen["frames"]
     states = Counter(STATES[state] for state in seen["states"])
-    assert states["running"] > 10
-    assert sum(states.values()) - states["running"] > 5
-    assert 0 <= seen["run_ns"] - seen["used_ns"] < 0.05e9
+    assert states["running"] > 3
+    assert sum(states.values()) - states["running"] > 2
+    assert 0 <= seen["run_ns"] - seen["used_ns"] < 0.15e9
     gaps = dict(seen["gaps"])
     assert "system calls" in gaps["reasons of waits, exactly"]
     assert "lacks the right" in gaps["stacks from outside (py-spy)"]

@@ -235,7 +235,7 @@ def test_stacks_from_inside_name_thread_function_and_file(tmp_path: Path) -> Non
     raw = stacks.read_in_process(str(tmp_path))
     assert {stack.pid for stack in raw} == {os.getpid()}
     mine = [stack for stack in raw if stack.thread == "busy one"]
-    assert sum(stack.samples for stack in mine) > 10
+    assert sum(stack.samples for stack in mine) > 3
     assert {stack.tid for stack in mine} == {worker.native_id}
     for stack in mine:
         assert any(f.name.endswith("_busy_here") and f.file == __file__ for f in stack.frames)

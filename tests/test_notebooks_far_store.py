@@ -18,7 +18,7 @@ sys.path.insert(0, str(NOTEBOOKS))
 
 import far_store  # noqa: E402
 
-DELAY_S = 0.15
+DELAY_S = 0.5  # far more than a busy machine needs for an answer
 
 
 def fetch(url: str) -> bytes:

@@ -42,7 +42,7 @@ def test_a_killed_kernel_takes_its_trials_along(tmp_path: Path) -> None:
     assert done.returncode == -9, done.stderr
     pids = [int(word) for word in done.stdout.split()]
     assert len(pids) >= 3
-    until = time.monotonic() + 3
+    until = time.monotonic() + 60
     while any(alive(pid) for pid in pids):
         assert time.monotonic() < until, "trial processes outlive their kernel"
         time.sleep(0.02)
