@@ -17,7 +17,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.ui.harness import REPOSITORY, Lab
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 VERSIONS = ("6.31.0", "7.3.0", "")  # the last: the one that is installed
 INSTALL_TIMEOUT_S = 100
@@ -40,8 +40,9 @@ def report(name):
     channel = ReportChannel(name)
     def command(given):
         said.append((name, given["cmd"]))
-        running = given["cmd"] == "run_ab"
-        state, text = ("running", "pair 1 of 9") if running else ("cancelled", "Cancelled.")
+        state, text = "running", given["cmd"] + ": pair 1 of 9"
+        if given["cmd"] == "cancel":
+            state, text = "cancelled", "Cancelled."
         channel.progress({"state": state, "text": text, "fraction": 0.1})
     channel.on_command(command)
     display(channel.bundle(recorded), raw=True)

@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, expect
 from tests.ui.harness import Lab
 from tests.ui.test_report import show
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 COUNT = """
 import threading
@@ -95,6 +95,24 @@ def test_a_profiled_cell_shows_in_panel_and_status_bar(lab: Lab) -> None:
     assert lab.watch.errors == []
 
 
+# of the texts on what lies behind them; a text's colour may be see-through
+CONTRAST = """
+([texts, behind]) => {
+    const rgba = text => text.match(/[0-9.]+/g).map(Number);
+    const [r, g, b] = rgba(getComputedStyle(document.querySelector(behind)).backgroundColor);
+    const light = parts => parts.map(v => v / 255)
+        .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    return [...document.querySelectorAll(texts)].map(element => {
+        const [tr, tg, tb, alpha = 1] = rgba(getComputedStyle(element).color);
+        const mixed = [[tr, r], [tg, g], [tb, b]].map(([t, p]) => t * alpha + p * (1 - alpha));
+        const [low, high] = [light(mixed), light([r, g, b])].sort((x, y) => x - y);
+        return (high + 0.05) / (low + 0.05);
+    });
+}
+"""
+
+
 def test_two_reports_are_ticked_and_compared(lab: Lab) -> None:
     page = lab.page
     slow = show(label="before", findings=[])
@@ -115,4 +133,11 @@ def test_two_reports_are_ticked_and_compared(lab: Lab) -> None:
     expect(pair).to_contain_text("not in A")
     assert pair.locator("table").count() > 1
     lab.screenshot("two-profiles", ".ioscope-pair")
+    lab.theme("JupyterLab Dark")
+    texts = ".ioscope-live :is(h3, p, label, .ioscope-profile-name)"
+    contrasts = page.evaluate(CONTRAST, [texts, ".ioscope-live"])
+    lab.screenshot("live-panel-dark", ".ioscope-live")
+    lab.theme("JupyterLab Light")
+    assert len(contrasts) > 4
+    assert min(contrasts) >= 4.5
     assert lab.watch.errors == []

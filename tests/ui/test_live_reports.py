@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.ui.harness import Lab
 from tests.ui.test_kernel_versions import REPORT
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 SAID = "print(said)"
 DIE = "import os; os._exit(1)"
@@ -79,6 +79,13 @@ def test_a_comparison_is_run_with_the_keyboard_alone(lab: Lab) -> None:
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.locator(".ioscope-progress")).to_contain_text("pair 1 of 9")
+    page.get_by_role("button", name="Cancel").focus()
+    page.keyboard.press("Enter")
+    tune = page.get_by_role("button", name="Tune")
+    expect(tune).to_be_enabled()
+    tune.focus()
+    page.keyboard.press("Space")
+    expect(page.locator(".ioscope-progress")).to_contain_text("tune: pair 1 of 9")
     page.locator(".jp-Cell").nth(2).click()
     page.keyboard.press("Escape")
     page.keyboard.press("Control+Alt+p")

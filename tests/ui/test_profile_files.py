@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, expect
 from tests.ui.harness import Lab
 from tests.ui.test_report import FIXTURE
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 ATTACK = (
     "<img src=x onerror='window.attacked = 1'><script>window.attacked = 1</script>"

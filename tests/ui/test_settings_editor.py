@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.ui.harness import Lab
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 USED = "options = lambda c: (c.rate_hz, c.stacks)\nprint(options(_ioscope._options))"
 
