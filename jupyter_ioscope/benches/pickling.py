@@ -56,7 +56,7 @@ def prepare(target: Any, folder: str) -> Prepared:
                     note="Python's default" if name == default else "",
                 )
             )
-    what = f"{type(sample).__module__}.{type(sample).__name__}, {bytes_text(len(standard))} pickled"
+    what = f"a {type(sample).__name__}, {bytes_text(len(standard))} pickled"
     notes = [
         f"Each pass made {times:,} copies." if times > 1 else "Each pass made one copy.",
         "Out of band, buffers are handed over as they are, without a copy: only for a transport "
