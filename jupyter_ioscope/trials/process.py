@@ -103,7 +103,8 @@ class Child:
         self._signal(signal.SIGSTOP)
         if self.status is None:
             self.seen.update(tree.descendants(self.pid))
-        segments = _segments(self.seen | set(tree.group_members(self.pid)))
+        self.seen.update(tree.group_members(self.pid))  # workers that outlived their parent
+        segments = _segments(self.seen)
         segments -= _segments({os.getpid()})  # the user's own, inherited
         # Resource trackers ignore SIGTERM: they see everybody else go, tidy up, and end. One that
         # was only about to start cannot, so what is left is removed below.
@@ -138,9 +139,15 @@ class Child:
 
 
 def _segments(pids: set[int]) -> set[str]:
-    """Shared memory and semaphores that these processes have mapped, by path."""
+    """Shared memory and semaphores that these processes have open or mapped, by path."""
     found: set[str] = set()
     for pid in pids:
+        with contextlib.suppress(OSError):
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    path = os.readlink(f"/proc/{pid}/fd/{fd}")
+                    if path.startswith(_SHARED) and not path.endswith(" (deleted)"):
+                        found.add(path)
         with contextlib.suppress(OSError), open(f"/proc/{pid}/maps") as maps:
             for line in maps:
                 _, there, name = line.rstrip("\n").partition(_SHARED)

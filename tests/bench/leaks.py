@@ -73,6 +73,7 @@ def cancelled_runs(runs: int, longest_s: float = LONGEST_S, seed: int = 1) -> di
     rng = random.Random(seed)
     forker()  # the thread that starts trials stays for the life of the process
     left: dict[str, int] = {}
+    names: list[str] = []
     ends: list[float] = []
     kept = 0
     with _own_temporary_folder():
@@ -85,7 +86,14 @@ def cancelled_runs(runs: int, longest_s: float = LONGEST_S, seed: int = 1) -> di
             for what, value in left_since(before, PATIENCE_S).items():
                 count = len(value) if isinstance(value, set) else 1
                 left[what] = left.get(what, 0) + count
-    return {"runs": runs, "left": left, "with_pairs": kept, "slowest_end_s": max(ends)}
+                names.append(f"{what} {value} after {kind}")
+    return {
+        "runs": runs,
+        "left": left,
+        "names": names,
+        "with_pairs": kept,
+        "slowest_end_s": max(ends),
+    }
 
 
 def cancelled_run(kind: dict[str, Any], after_s: float) -> tuple[bool, float]:
