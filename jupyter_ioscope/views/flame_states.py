@@ -104,16 +104,16 @@ def _running(
     stacks = profile.stacks
     if stacks is None or stacks.source != "py-spy" or stacks.rate_hz <= 0:
         return [], []
-    own = [stack for stack in stacks.stacks if stack.role == role and stack.frames]
+    own = [one for one in stacks.stacks if one.role == role and one.frames and one.count > 0]
     waited_us = _waited_by_function(weighed(profile, role, None))
     seen: dict[tuple[str, str], float] = {}
     for stack in own:
         leaf = _leaf(stacks, stack)
         seen[leaf] = seen.get(leaf, 0.0) + stack.count / stacks.rate_hz * 1e6
+    leaves = [_leaf(stacks, stack) for stack in own]
     parts = [
         stack.count * max(0.0, 1 - waited_us.get(leaf, 0.0) / seen[leaf])
-        for stack in own
-        if (leaf := _leaf(stacks, stack))
+        for stack, leaf in zip(own, leaves, strict=True)
     ]
     whole = sum(parts)
     if not whole:
@@ -150,11 +150,8 @@ def _over(
     profile: Profile, role: str, threads: Sequence[ThreadReadings], times: dict[str, int]
 ) -> dict[str, dict[int, float]]:
     """When threads ran, queued and idled, as their sampled states lay."""
-    grid, where, phases = (
-        stretches_of(profile, STRETCHES),
-        Phases(profile),
-        phases_of(profile, role),
-    )
+    grid, where = stretches_of(profile, STRETCHES), Phases(profile)
+    phases = phases_of(profile, role)
     counts: dict[str, dict[int, float]] = {RUNNING: {}, IDLE: {}}
     for row in threads:
         for when, number in zip(row.sample_ns, row.states, strict=True):

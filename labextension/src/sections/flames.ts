@@ -70,7 +70,8 @@ class Flames {
     save.title = 'Save what is drawn as a file for speedscope';
     life.listen(save, 'click', () => {
       const name = this.report.label || 'ioscope';
-      saveText('ioscope.speedscope.json', speedscopeText(this.report.flames, name));
+      const drawn = this.report.flames.filter(flame => readColumns(flame));
+      saveText('ioscope.speedscope.json', speedscopeText(drawn, name));
     });
     const right = put(make('div', 'ioscope-flame-tools'), this.found, this.all, this.field, copy, save);
     return put(make('div', 'ioscope-flame-bar'), this.wishes.element, right);
