@@ -163,7 +163,7 @@ def at_depth(
         OSError: as the requests do.
     """
     results: list[list[int]] = []
-    problems: list[OSError] = []
+    problems: list[BaseException] = []
     began_s = [0.0]
 
     def start() -> None:
@@ -180,11 +180,11 @@ def at_depth(
                 results.append(timed(request, offsets, seconds))
             finally:
                 os.close(fd)
-        except OSError as error:
+        except threading.BrokenBarrierError:
+            return  # another thread failed
+        except BaseException as error:
             problems.append(error)
             ready.abort()  # those that wait for it would wait for ever
-        except threading.BrokenBarrierError:
-            return
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(depth)]
     for thread in threads:
