@@ -244,7 +244,7 @@ def test_a_file_has_no_baseline(tmp_path: Path) -> None:
 
 
 def test_the_headline_is_the_largest_change_and_its_reason() -> None:
-    large = {"pattern": "seqread", "block_bytes": 1 << 20}
+    large: dict[str, Any] = {"pattern": "seqread", "block_bytes": 1 << 20}
     before = saved(job(), job(**large))
     now = saved(job(500e6 * 0.9, 0.005), job(500e6 * 0.5, 0.005, **large))
     found = baseline_check.compare(before, now, "file")
