@@ -14,6 +14,7 @@ from jupyter_ioscope.diagnosis import kinds
 from jupyter_ioscope.diagnosis.before import before_loop, first_fetch_extra_ns, starting
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.diagnosis import Diagnosis
+from jupyter_ioscope.model.observed import BlockedStacks
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import Frame
 from jupyter_ioscope.model.records import Epoch, LoaderInfo
@@ -259,3 +260,22 @@ def test_a_class_of_the_main_module_under_spawn_really_is_found(tmp_path: Path) 
         profile = profiler.stop(ended_by)
         main.pop("Rows")
     assert causes(diagnose(profile)) == ["not_importable_in_worker"]
+
+
+@pytest.mark.parametrize(("running", "found"), [(1.0, True), (0.2, False)])
+def test_without_a_sampler_fetches_tell_how_slow_a_start_has_to_be(
+    running: float, found: bool
+) -> None:
+    """Workers that stand in line for a core four fifths of their time were slow to start, too."""
+    made = builders.profile(
+        2,
+        tier="in_process",
+        states={"cpu": running, "run_queue": 1 - running},
+        start_ms=1_000,
+        fetch_ms=20,
+        step_ms=20,
+        batches=120,
+    )
+    lost = tuple(row._replace(involuntary_switches=9) for row in made.fetches)
+    seen = builders.without(made, fetches=lost, blocked=BlockedStacks(20.0, (), ()))
+    assert ("first_batch_setup" in causes(diagnose(seen))) is found

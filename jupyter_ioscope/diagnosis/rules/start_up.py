@@ -57,7 +57,7 @@ def judge(facts: Facts) -> Finding | None:
 def _slowed(facts: Facts) -> float:
     """How many times as long a start takes because the cores are busy with other things. Of the
     loop's own thread, the time in line for a core is known; started processes share the cores with
-    other programs."""
+    other programs. Where those were not measured, fetches tell how long one stands in line."""
     reading = consumer_reading(facts.profile)
     if facts.alone and reading is not None:
         seen_ns = max(1, reading.last_ns - reading.first_ns)
@@ -65,7 +65,8 @@ def _slowed(facts: Facts) -> float:
     try:
         taken = facts.taken_cores
     except NotMeasuredError:
-        return 1.0
+        ran_ns, line_ns = facts.part_ns("cpu"), facts.part_ns("run_queue")
+        return (ran_ns + line_ns) / max(0.25 * (ran_ns + line_ns), ran_ns, 1)
     return facts.cores / max(0.25 * facts.cores, facts.cores - taken)
 
 
