@@ -17,7 +17,10 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader, Dataset  # noqa: E402
 
 from jupyter_ioscope.api import profile  # noqa: E402
-from jupyter_ioscope.capture.observers.own_counters import read_own  # noqa: E402
+from jupyter_ioscope.capture.observers.own_counters import (  # noqa: E402
+    _worth_asking,
+    read_own,
+)
 from jupyter_ioscope.capture.process_use import (  # noqa: E402
     UNREADABLE,
     Counters,
@@ -109,6 +112,18 @@ def test_memory_and_open_files_of_a_worker_grow_as_it_keeps_them(path: Path) -> 
     assert ITEMS / 3 * MB < grown < 1.5 * ITEMS * MB
     assert use.peak_open_files > ITEMS / 4
     assert use.open_files_limit == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def test_private_memory_is_asked_for_where_that_is_little_beside_the_loop() -> None:
+    minute_ns = 60_000_000_000
+    assert not _worth_asking(minute_ns, faults=100), "few pages: nothing to be found"
+    assert _worth_asking(minute_ns, faults=5_000)
+    assert not _worth_asking(1_000, faults=100_000), "asking would take longer than the loop"
+    # Of this process, between what is spent where few and where many pages were taken.
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    lasted_ns = int(pages * 90 / 0.02)
+    assert not _worth_asking(lasted_ns, faults=5_000)
+    assert _worth_asking(lasted_ns, faults=50_000)
 
 
 def test_writes_are_counted(tmp_path: Path) -> None:
