@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pytest
 
 from jupyter_ioscope.diagnosis.blocked_stacks import blocked_states
@@ -16,6 +18,7 @@ from tests import builders
 from tests.test_diagnosis_blocked_stacks import FAULT, LABELS, ROWS, with_waits
 
 
+@lru_cache(maxsize=1)
 def waiting() -> Profile:
     profile = builders.profile(
         workers=2,
