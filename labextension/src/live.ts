@@ -7,7 +7,7 @@ import { button, make, put } from './dom';
 import { profileIcon } from './icon';
 import { ILiveView, IRow, LiveLink, LiveState } from './live_link';
 import { LiveRows } from './live_rows';
-import { loadMagic } from './notebook';
+import { loadMagic, NOT_INSTALLED } from './notebook';
 import { ProfileList } from './profile_list';
 import { IFound, profilesOf } from './profiles';
 
@@ -129,8 +129,7 @@ export class LivePanel extends Widget implements ILiveView {
     if (loaded) {
       this.link?.retry();
     } else {
-      this.note.textContent =
-        'ioscope is not installed where this kernel runs: %pip install jupyter-ioscope, then try again.';
+      this.note.textContent = NOT_INSTALLED;
     }
   }
 

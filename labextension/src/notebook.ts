@@ -6,7 +6,7 @@ import { withMagic } from './magic';
 import { IContext, RANK, ReportRenderer } from './mime';
 import { MIME } from './payload';
 
-const NOT_INSTALLED =
+export const NOT_INSTALLED =
   'ioscope is not installed where this kernel runs: %pip install jupyter-ioscope, then try again.';
 
 /** Draw this notebook's reports with what only a notebook has: its cells and its kernel. */

@@ -1,17 +1,12 @@
 /** The status bar's item: what the running profiled cell of the open notebook does. */
 
 import type { CodeCell } from '@jupyterlab/cells';
-import { Notebook, NotebookActions } from '@jupyterlab/notebook';
+import { NotebookActions } from '@jupyterlab/notebook';
 import type { IOutputAreaModel } from '@jupyterlab/outputarea';
 import type { IStatusBar } from '@jupyterlab/statusbar';
 import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
 import { hasMagic } from './magic';
-
-interface IRun {
-  notebook: Notebook;
-  cell: CodeCell;
-}
 
 /** Follows the line that the kernel keeps under the cell (`live.py` marks it); costs it nothing. */
 export class Status extends Widget {
@@ -25,17 +20,17 @@ export class Status extends Widget {
       item: this,
       align: 'left',
       rank: 20,
-      isActive: () => this.run !== null,
+      isActive: () => this.cell !== null,
       activeStateChanged: this.changed
     });
     this.disposed.connect(() => shown.dispose());
   }
 
-  private begins(_: unknown, { notebook, cell }: { notebook: Notebook; cell: unknown }): void {
+  private begins(_: unknown, { cell }: { cell: unknown }): void {
     const code = cell as CodeCell;
     if (hasMagic(code.model.sharedModel.getSource())) {
       this.leave();
-      this.run = { notebook, cell: code };
+      this.cell = code;
       code.model.outputs.changed.connect(this.read, this);
       code.disposed.connect(this.leave, this);
       this.say('ioscope: recording');
@@ -43,7 +38,7 @@ export class Status extends Widget {
   }
 
   private ended(_: unknown, { cell }: { cell: unknown }): void {
-    if (cell === this.run?.cell) {
+    if (cell === this.cell) {
       this.leave();
     }
   }
@@ -65,14 +60,14 @@ export class Status extends Widget {
   }
 
   private leave(): void {
-    if (this.run) {
-      this.run.cell.model?.outputs.changed.disconnect(this.read, this);
-      this.run.cell.disposed.disconnect(this.leave, this);
-      this.run = null;
+    if (this.cell) {
+      this.cell.model?.outputs.changed.disconnect(this.read, this);
+      this.cell.disposed.disconnect(this.leave, this);
+      this.cell = null;
       this.say('');
     }
   }
 
-  private run: IRun | null = null;
+  private cell: CodeCell | null = null;
   private readonly changed = new Signal<this, void>(this);
 }
