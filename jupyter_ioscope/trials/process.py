@@ -19,6 +19,7 @@ from jupyter_ioscope.units import bytes_text, seconds
 _POLL_S = 0.05
 _MEMORY_EVERY_S = 0.25  # PSS costs the watched process about 0.5 ms a reading
 _SHARED = "/dev/shm/"
+_STOP_S = 0.1
 _GRACE_S = 0.5  # for resource trackers to unlink semaphores once everything else is gone
 
 
@@ -104,6 +105,7 @@ class Child:
         if self.status is None:
             self.seen.update(tree.descendants(self.pid))
         self.seen.update(tree.group_members(self.pid))  # workers that outlived their parent
+        self._until_stopped()
         segments = _segments(self.seen)
         segments -= _segments({os.getpid()})  # the user's own, inherited
         # Resource trackers ignore SIGTERM: they see everybody else go, tidy up, and end. One that
@@ -126,6 +128,12 @@ class Child:
         for path in segments:
             with contextlib.suppress(OSError):
                 os.unlink(path)
+
+    def _until_stopped(self) -> None:
+        """A signal takes a moment to arrive where the process runs on another core."""
+        until = time.monotonic() + _STOP_S
+        while time.monotonic() < until and any(tree.runs(pid) for pid in self.seen):
+            time.sleep(0.001)
 
     def _alive(self) -> bool:
         self._reap()

@@ -48,6 +48,11 @@ def group_members(pgid: int) -> list[int]:
     return members
 
 
+def runs(pid: int) -> bool:
+    """Whether a process is there and neither stopped nor ended."""
+    return bool(fields := _stat(pid)) and fields[0] not in "TtZX"
+
+
 def own_tree_cpu_ns() -> int:
     """CPU of this process, of its ended children, and of all living processes below it."""
     own = time.process_time_ns()
