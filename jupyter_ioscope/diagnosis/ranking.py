@@ -31,6 +31,7 @@ _LEAST_S = {
 }
 _FAULT_S = 0.03
 _WORK = ("decode_cpu", "no_workers_cpu_bound", "no_workers_latency_bound", "blocked_unseen")
+_DEVICE = ("disk_latency", "disk_bandwidth")
 # ... and, at the lower end of their interval, from this part of the loop on.
 _GENERAL_LOW = 0.1
 # What other programs took is no finding of its own, where nothing else was found, below this part.
@@ -96,13 +97,14 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _faults_before_work(kept: list[Finding]) -> list[Finding]:
     """The largest fault with a name of its own, before work that every loop has some of, and before
-    a cause that it says more exactly, where it costs a third as much."""
+    waits for a device that it says more exactly, where it costs a third as much."""
     if not kept:
         return kept
     general = kept[0].cause in _WORK
     for place, row in enumerate(kept[1:], 1):
         named = row.cause not in (*_WORK, OTHERS, STEP)
-        named = named and (general or kept[0].cause in row.refines)
+        exact = kept[0].cause in _DEVICE and kept[0].cause in row.refines
+        named = named and (general or exact)
         if named and row.share >= _FAULT_PART and row.cost_s * _STEP_FIRST >= kept[0].cost_s:
             return [row, *kept[:place], *kept[place + 1 :]]
     return kept
