@@ -114,6 +114,7 @@ def test_an_empty_loader_is_reported() -> None:
         compare(empty, DataLoader(Sleeping(3), batch_size=2, drop_last=True), budget_s=3)
 
 
+@pytest.mark.timeout(300)  # a process of its own, and many more
 def test_ten_comparisons_cancelled_at_random_moments_leave_nothing() -> None:
     found = leaks.measure(quick=True)
     assert (found["runs"], found["left"]) == (10, {})
