@@ -111,7 +111,7 @@ def run_tutorial(limits: Box, folder: Path, environment: dict[str, str]) -> None
     if code:
         raise SystemExit(f"the tutorial failed ({code}):\n{log.read_text()[-4000:]}")
     executed = nbformat.read(  # type: ignore[no-untyped-call]
-        folder / ".demo" / Path(TUTORIAL).name, as_version=4
+        folder / ".demo" / f"{Path(TUTORIAL).stem}.executed.ipynb", as_version=4
     )
     text = "\n".join(str(cell.get("outputs", "")) for cell in executed.cells)
     if "waited for data" not in text:
