@@ -7,6 +7,8 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +91,96 @@ def test_files_are_put_back_and_the_rest_is_named(tmp_path: Path) -> None:
     assert found.files[str(place / "new.txt")] == "removed"
     assert found.files[str(place / "model.pt")] == "put back"
     assert str(place / "kept.txt") not in found.files
+
+
+def go_on(
+    emit: Any, stop: Any, folder: str, notes: str, log: Any, lines: Any, both: Any
+) -> dict[str, Any]:
+    """A job with files that were opened before it."""
+    NoteEffects(notes, (folder,)).install()
+    log.write("more")
+    log.flush()
+    both.write(b"more")
+    both.flush()
+    return {"line": lines.readline().decode(), "at": log.tell()}
+
+
+def test_files_that_were_open_before_stay_as_they_are(tmp_path: Path) -> None:
+    """Position and content; one that is open for reading, too, is named."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (tmp_path / "lines").write_bytes(b"1\n2\n3\n")
+    (tmp_path / "both").write_text("both")
+    with (
+        open(tmp_path / "log", "w") as log,
+        open(tmp_path / "lines", "rb", buffering=0) as lines,
+        open(tmp_path / "both", "rb+") as both,
+    ):
+        log.write("begin")
+        log.flush()
+        assert lines.readline() == b"1\n"
+        job = Job("A", go_on, (str(notes), log, lines, both), needs_child=True)
+        assert acted(job) == {"line": "2\n", "at": 9}
+        assert lines.readline() == b"2\n"
+        assert both.tell() == 0
+        assert log.tell() == 5
+        log.write(", end")
+    assert (tmp_path / "log").read_text() == "begin, end"
+    found = Effects()
+    found.read(str(notes))
+    assert found.files == {str(tmp_path / "log"): "put back", str(tmp_path / "both"): "changed"}
+
+
+def with_threads(emit: Any, stop: Any, folder: str, notes: str, place: str) -> dict[str, Any]:
+    """A job whose threads change files while another one's is being kept."""
+    noted = NoteEffects(notes, (folder,))
+    kept, copying = noted._kept, threading.Event()
+
+    def slow(path: str) -> str:
+        copying.set()
+        time.sleep(0.05)
+        return kept(path)
+
+    noted._kept = slow  # type: ignore[method-assign]
+    noted.install()
+    first = threading.Thread(target=(Path(place) / "one").write_text, args=("new",))
+    first.start()
+    copying.wait()
+    (Path(place) / "two").write_text("new")
+    first.join()
+    return {}
+
+
+def test_files_of_several_threads_are_all_put_back(tmp_path: Path) -> None:
+    notes, place = tmp_path / "notes", tmp_path / "place"
+    notes.mkdir()
+    place.mkdir()
+    for name in ("one", "two"):
+        (place / name).write_text(f"this is {name}")
+    before = state(place)
+    acted(Job("A", with_threads, (str(notes), str(place)), needs_child=True))
+    assert state(place) != before
+    Effects().read(str(notes))
+    assert state(place) == before
+
+
+def mark(emit: Any, stop: Any, folder: str, notes: str, path: str) -> dict[str, Any]:
+    NoteEffects(notes, (folder,)).install()
+    os.chmod(path, 0o444)
+    os.utime(path, (1, 1))
+    return {}
+
+
+def test_rights_and_times_of_files_are_put_back(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    marked = tmp_path / "marked"
+    marked.write_text("x")
+    marked.chmod(0o600)
+    before = marked.stat()
+    acted(Job("A", mark, (str(tmp_path / "notes"), str(marked)), needs_child=True))
+    Effects().read(str(tmp_path / "notes"))
+    after = marked.stat()
+    assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
 
 
 def write(emit: Any, stop: Any, folder: str, notes: str, path: str) -> dict[str, Any]:

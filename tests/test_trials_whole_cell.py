@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy
 import pytest
 import torch
 
@@ -192,9 +193,35 @@ def test_cells_that_a_copy_of_the_kernel_cannot_run_are_refused(
     shared = torch.nn.Linear(2, 2).share_memory()
     with pytest.raises(TrialError, match="'net' lies in shared memory"):
         cell_of(recorded("x = 1"), 0, shell(net=shared))
+    kept: Any = torch.zeros(3)
+    kept.share_memory_()
+    for line in ("kept[0] = 1", "kept += 1", "kept.add_(1)", "kept.data[1:] = 0"):
+        with pytest.raises(TrialError, match="'kept' lies in shared memory"):
+            cell_of(recorded(line), 0, shell(kept=kept))
+    for line in ("x = kept[0] + kept.sum()", "for kept in range(3):\n    kept.add_(1)"):
+        cell_of(recorded(line), 0, shell(kept=kept))
     monkeypatch.setattr(cell_code, "no_fork", lambda: "CUDA is initialised in this process")
     with pytest.raises(TrialError, match=r"CUDA is initialised .*; compare without whole_cell"):
         cell_of(recorded("x = 1"), 0, shell())
+
+
+def test_arrays_of_files_that_the_cell_writes_are_refused(tmp_path: Path) -> None:
+    written = numpy.memmap(tmp_path / "a", dtype="f4", mode="w+", shape=(4,))
+    copied = numpy.memmap(tmp_path / "a", dtype="f4", mode="c", shape=(4,))
+    for array in (written, written[1:], numpy.asarray(written)):
+        with pytest.raises(TrialError, match="'seen' is a mapped file"):
+            cell_of(recorded("seen[0] += 1"), 0, shell(seen=array))
+        cell_of(recorded("print(seen[0])"), 0, shell(seen=array))
+    cell_of(recorded("seen[0] += 1"), 0, shell(seen=copied))
+
+
+def test_objects_that_raise_when_looked_at_do_not_matter() -> None:
+    def raises(_self: object) -> Any:
+        raise RuntimeError("no")
+
+    odd = type("Odd", (), {"__class__": property(raises)})()
+    variables = {"odd": odd, "lazy": torch.nn.LazyLinear(2)}
+    assert cell_of(recorded("odd.a = lazy[0] = 1"), 0, shell(**variables)).name == "In [3]"
 
 
 def test_threads_that_a_copy_would_miss_are_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import threading
 from collections.abc import Mapping
@@ -54,14 +55,18 @@ def cell_of(profile: Profile, loader: int, shell: Any) -> CellCode:
             "whole_cell needs the recording of a notebook cell: put %%ioscope on the cell with the "
             "loop, run it, and compare then"
         )
-    reason = no_fork() or _unsafe_threads() or _shared_model(shell.user_ns)
+    reason = no_fork() or _unsafe_threads()
     if reason:
         raise TrialError(f"{_AGAIN}{reason}; compare without whole_cell")
     name = f"In [{cell.execution_count}]" if cell.execution_count else "the cell"
+    code, tree = _compiled(cell.source, name, shell)
+    reason = _shared_memory(shell.user_ns, _written_into(tree))
+    if reason:
+        raise TrialError(f"{_AGAIN}{reason}; compare without whole_cell")
     torch = loaded("torch")
     return CellCode(
         name=name,
-        code=_compiled(cell.source, name, shell),
+        code=code,
         namespace=shell.user_ns,
         loader=loader,
         threads=torch.get_num_threads() if torch is not None else 0,
@@ -69,15 +74,16 @@ def cell_of(profile: Profile, loader: int, shell: Any) -> CellCode:
     )
 
 
-def _compiled(source: str, name: str, shell: Any) -> CodeType:
+def _compiled(source: str, name: str, shell: Any) -> tuple[CodeType, ast.AST]:
     flags = int(getattr(shell.compile, "flags", 0)) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
-        code: CodeType = compile(shell.transform_cell(source), f"<{name}>", "exec", flags)
+        source = shell.transform_cell(source)
+        code: CodeType = compile(source, f"<{name}>", "exec", flags)
     except (SyntaxError, ValueError) as error:
         raise TrialError(f"{_AGAIN}{error}") from error
     if code.co_flags & inspect.CO_COROUTINE:
         raise TrialError(f"{_AGAIN}it awaits outside of functions; compare without whole_cell")
-    return code
+    return code, ast.parse(source)
 
 
 def _unsafe_threads() -> str:
@@ -98,12 +104,55 @@ def _is_users(thread: threading.Thread) -> bool:
     return module == "__main__" or type(thread).__module__ == "__main__"
 
 
-def _shared_model(namespace: Mapping[str, Any]) -> str:
-    """A model in shared memory is the same one in every copy of the process."""
-    torch = loaded("torch")
-    if torch is None:
-        return ""
+def _written_into(tree: ast.AST) -> set[str]:
+    """Variables from before whose content the code changes: `x[0] = 1`, `x += 1`, `x.add_(1)`."""
+    written: set[str] = set()
+    assigned: set[str] = set()
+    nodes = list(ast.walk(tree))
+    augmented = {id(node.target) for node in nodes if isinstance(node, ast.AugAssign)}
+    for node in nodes:
+        target: ast.AST | None = None
+        if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+            target = node
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            target = node.func if node.func.attr.endswith("_") else None
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            (written if id(node) in augmented else assigned).add(node.id)
+        while isinstance(target, (ast.Subscript, ast.Attribute)):
+            target = target.value
+        if isinstance(target, ast.Name):
+            written.add(target.id)
+    return written - assigned
+
+
+def _shared_memory(namespace: Mapping[str, Any], written: set[str]) -> str:
+    """What lies in shared memory is the same in every copy of the process: models, and arrays that
+    the cell itself writes into."""
     for name, value in list(namespace.items()):
-        if isinstance(value, torch.nn.Module) and any(p.is_shared() for p in value.parameters()):
-            return f"{name!r} lies in shared memory, so a copy of the process would change yours"
+        with contextlib.suppress(Exception):  # objects of others, whose attributes may raise
+            if _is_shared_model(value) or (name in written and _is_shared_array(value)):
+                return f"{name!r} lies in shared memory: a copy of this process would change yours"
+            if name in written and _is_mapped_file(value):
+                return f"{name!r} is a mapped file: a copy of this process would change yours"
     return ""
+
+
+def _is_shared_model(value: Any) -> bool:
+    torch = loaded("torch")
+    if torch is None or not issubclass(type(value), torch.nn.Module):
+        return False
+    return any(p.is_shared() for p in value.parameters())
+
+
+def _is_shared_array(value: Any) -> bool:
+    torch = loaded("torch")
+    return torch is not None and issubclass(type(value), torch.Tensor) and value.is_shared()
+
+
+def _is_mapped_file(value: Any) -> bool:
+    numpy = loaded("numpy")
+    while numpy is not None and issubclass(type(value), numpy.ndarray):
+        if issubclass(type(value), numpy.memmap) and value.mode in ("r+", "w+"):
+            return True
+        value = value.base
+    return False

@@ -14,11 +14,13 @@ import os
 import shutil
 import stat
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from jupyter_ioscope.optional import loaded
+from jupyter_ioscope.trials import open_files
 from jupyter_ioscope.units import bytes_text
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -35,7 +37,11 @@ _CHANGES = {
     "os.mkdir": ((0, 2),),
     "os.link": ((1, 3),),
     "os.symlink": ((1, 2),),
+    "os.chmod": ((0, 2),),
+    "os.utime": ((0, 3),),
 }
+# The notebook's own record of what was typed, which its kernel writes meanwhile.
+_HISTORY = "history.sqlite"
 _PROGRAMS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn")
 
 
@@ -47,20 +53,26 @@ class NoteEffects:
         self.folder = folder
         self._private = tuple(os.path.realpath(path) for path in (folder, *private))
         self._seen: set[str] = set()
+        # Held while a file is copied: no other thread may change it then. Its owner passes.
+        self._lock = threading.RLock()
         self._busy = False
         self._fd = -1
 
     def install(self) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._fd = os.open(os.path.join(self.folder, "journal"), flags, 0o600)
+        open_files.take_apart(self.folder, self._private, self._note)
+        os.register_at_fork(after_in_child=self._free)
         sys.addaudithook(self._hook)
         torch: Any = loaded("torch")
         if torch is not None:
             torch.save = self._before(torch.save)
 
+    def _free(self) -> None:
+        """In a worker: another thread may have held the lock when it was forked."""
+        self._lock, self._busy = threading.RLock(), False
+
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if self._busy:
-            return
         if event == "open":
             if isinstance(arguments[2], int) and arguments[2] & _WRITES:
                 self.changes(arguments[0])
@@ -88,14 +100,17 @@ class NoteEffects:
         text = os.fsdecode(path)
         folder, name = os.path.split(os.path.abspath(text))
         full = os.path.realpath(text) if follow else os.path.join(os.path.realpath(folder), name)
-        if full in self._seen or full.startswith((*_ELSEWHERE, *self._private)):
+        if full.startswith((*_ELSEWHERE, *self._private)):
             return
-        self._seen.add(full)
-        self._busy = True
-        try:
-            self._note("file", full, self._kept(full))
-        finally:
-            self._busy = False
+        with self._lock:
+            if self._busy or full in self._seen:
+                return
+            self._seen.add(full)
+            self._busy = True
+            try:
+                self._note("file", full, self._kept(full))
+            finally:
+                self._busy = False
 
     def _kept(self, path: str) -> str:
         """Name of a copy in the folder; "" where there was nothing; or what else it was."""
@@ -151,6 +166,14 @@ class Effects:
         for kind, text, copy in _journal(folder):
             if kind == "file":
                 before.setdefault(text, copy)  # a worker may note it again, changed by then
+                continue
+            if kind == "stand-in":
+                if open_files.was_written(os.path.join(folder, copy)):
+                    self.files.setdefault(text, "put back")
+                continue
+            if kind == "open":
+                if os.path.basename(text) != _HISTORY and open_files.stamp(text) not in ("", copy):
+                    self.files[text] = "changed"
                 continue
             known = self.network if kind == "network" else self.programs
             if text not in known:
@@ -228,9 +251,9 @@ def _put_back(path: str, was: str, folder: str) -> str:
         return "changed"
 
 
-def _stamp(path: str) -> tuple[int, int]:
+def _stamp(path: str) -> tuple[int, int, int]:
     found = os.stat(path)
-    return found.st_size, found.st_mtime_ns
+    return found.st_size, found.st_mtime_ns, found.st_mode
 
 
 def _remove(path: str) -> None:
