@@ -30,6 +30,7 @@ setup: $(READY) $(FRONT_END)
 $(READY): pyproject.toml constraints-dev.txt
 	@command -v node >/dev/null || { \
 		echo "Node.js (20 or newer) builds the JupyterLab extension: please install it." >&2; exit 1; }
+	@echo "Setting up $(VENV): this takes a few minutes, once."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		-e '.[demo,test]' -c constraints-dev.txt

@@ -158,7 +158,7 @@ def _report(options: argparse.Namespace) -> int:
 
         tried = tuple(recording.comparisons)
         html = page(recording.profile, recording.diagnosis, recording.offers, tried)
-        exports.write_page(options.html, html)
+        exports.write_page(options.html, html, options.file)
     return 0
 
 

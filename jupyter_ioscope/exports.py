@@ -89,12 +89,20 @@ def run_difference(options: argparse.Namespace) -> int:
     if options.html:
         from jupyter_ioscope.views.page import page_of
 
-        write_page(options.html, page_of(found.report(6000)))
+        write_page(options.html, page_of(found.report(6000)), options.a, options.b)
     return 0
 
 
-def write_page(path: str, html: str) -> None:
-    """Raises ProfileFileError where the page cannot be written."""
+def write_page(path: str, html: str, *profiles: str) -> None:
+    """Write a page made of the files `profiles`.
+
+    Raises:
+        InputError: it would take the place of one of them.
+        ProfileFileError: it cannot be written.
+    """
+    for profile in profiles:
+        if os.path.exists(path) and os.path.samefile(path, profile):
+            raise InputError(f"{path!r} is the profile itself: give another name for the page")
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(html)

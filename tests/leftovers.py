@@ -32,6 +32,15 @@ def everything_below() -> set[int]:
     return {child for child in found if _alive(child)}
 
 
+def zombies() -> set[int]:
+    """Children of this process that ended and that nobody waited for."""
+    found = set()
+    for task in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            found.update(int(word) for word in task.read_text().split())
+    return {child for child in found if not _alive(child) and Path(f"/proc/{child}").exists()}
+
+
 def _stays(pid: int) -> bool:
     """Processes that are meant to stay: the sampler's helper, multiprocessing's own servants."""
     try:

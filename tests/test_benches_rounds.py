@@ -14,12 +14,13 @@ import pytest
 
 from jupyter_ioscope.benches import _rounds
 from jupyter_ioscope.benches._bench import Arm, Bench, Missing, Pass, Prepared
-from jupyter_ioscope.benches._forks import ArmError, forked
+from jupyter_ioscope.benches._forks import ArmError, forked, short
 from jupyter_ioscope.benches._result import headline, result
 from jupyter_ioscope.benches._rounds import Rounds
 from jupyter_ioscope.benches._timing import timed
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.bench import BenchArm, BenchResult
+from tests.leftovers import children, zombies
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -120,10 +121,10 @@ def test_a_fork_that_hangs_is_ended() -> None:
         time.sleep(60)
         return {}
 
+    before = children() | zombies()
     with pytest.raises(ArmError, match="no result in time"):
         forked(hang, 0.2, lambda: None)
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert children() | zombies() <= before
 
 
 def test_memory_is_what_the_passes_took() -> None:
@@ -165,3 +166,16 @@ def test_nothing_that_ran_is_said_so() -> None:
     assert headline(bench_of(ran(Arm("a", broken, 1))).arms) == "nothing could be timed"
     rows: list[BenchArm] = []
     assert headline(rows) == ""
+
+
+def test_an_exception_that_cannot_be_shown_is_still_named() -> None:
+    class Odd(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no")
+
+    def body() -> dict[str, Any]:
+        raise Odd
+
+    assert short(Odd()) == "Odd: (its text cannot be shown)"
+    with pytest.raises(ArmError, match="Odd"):
+        forked(body, 30.0, lambda: None)

@@ -59,6 +59,6 @@ def test_every_diagnosis_names_its_tier_and_what_it_means(tier: str) -> None:
     assert len(found.text) > 20
 
 
-def test_stacks_that_were_off_are_said_to_be_off() -> None:
+def test_stacks_that_are_missing_are_said_to_be_missing() -> None:
     value = builders.without(builders.profile(2), stacks=None)
-    assert "stacks were off" in tier_of(value).text
+    assert "without stacks" in tier_of(value).text

@@ -36,6 +36,13 @@ def test_the_innermost_function_of_the_user_gets_the_time_of_libraries_below() -
     assert 0.05 < hot.error < 0.09
 
 
+def test_a_function_seen_in_several_lines_is_not_all_put_down_to_one() -> None:
+    opens, shrinks = Frame("load", "/me/data.py", 9), Frame("load", "/me/data.py", 10)
+    hot = hottest(stacks(((FETCH, opens), 30), ((FETCH, shrinks), 10)), "worker")
+    assert hot is not None
+    assert (hot.line, hot.fraction, hot.line_fraction) == (9, 1.0, 0.75)
+
+
 def test_waiting_for_the_next_task_is_no_fetch() -> None:
     get = Frame("__getitem__", "/me/data.py", 5)
     idle = Frame("_worker_loop", "/x/site-packages/torch/utils/data/_utils/worker.py", 250)

@@ -84,6 +84,18 @@ def test_a_page_of_a_loaded_profile_has_its_offers_and_comparisons(
     assert builders.comparison().arms[1].label in html
 
 
+def test_a_page_never_takes_the_place_of_its_profile(
+    saved: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = saved[1].read_bytes()
+    (tmp_path / "link.html").symlink_to(saved[1])
+    for page in (str(saved[1]), str(tmp_path / "link.html")):
+        assert main(["report", str(saved[1]), "--html", page]) == 2
+        assert main(["difference", *map(str, saved), "--html", page]) == 2
+        assert "is the profile itself" in capsys.readouterr().err
+    assert saved[1].read_bytes() == before
+
+
 def test_without_stacks_a_difference_says_what_is_missing() -> None:
     bare = builders.without(profile(), stacks=None)
     with pytest.raises(InputError, match="one has no stacks"):

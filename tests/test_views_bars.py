@@ -7,7 +7,7 @@ import math
 import pytest
 
 from jupyter_ioscope.model.diagnosis import PARTS, Ceiling, Throughput, Waits
-from jupyter_ioscope.views.bars import ceiling_bars, legend, merged, wait_bars
+from jupyter_ioscope.views.bars import ceiling_bars, legend, merged, share_text, wait_bars
 from tests.view_values import diagnosis, thread, waits
 
 
@@ -32,6 +32,11 @@ def test_doubt_is_printed_where_there_is_some() -> None:
     parts = {p["name"]: p["text"] for p in wait_bars(waits(1))[1]["parts"]}
     assert parts["cpu"].replace("\u00a0", " ") == "70 ± 1 %"
     assert parts["disk"].replace("\u00a0", " ") == "5.0 %", "0.05 % of doubt is none"
+
+
+def test_no_share_claims_less_than_nothing_or_more_than_everything() -> None:
+    texts = [share_text(*pair).replace("\u00a0", " ") for pair in ((0.98, 0.11), (0.0, 0.06))]
+    assert texts == ["87 – 100 %", "0 – 6 %"]
 
 
 def test_many_workers_are_merged_with_the_mean_of_their_shares() -> None:

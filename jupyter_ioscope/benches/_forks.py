@@ -61,8 +61,12 @@ def here(body: Callable[[], dict[str, Any]]) -> Any:
 
 
 def short(error: BaseException) -> str:
-    """An exception in one line of at most 300 characters."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+    """An exception in one line of at most 300 characters, even where it cannot be shown."""
+    try:
+        said = str(error)
+    except Exception:
+        said = "(its text cannot be shown)"
+    text = " ".join(f"{type(error).__name__}: {said}".split())
     return text if len(text) <= 300 else text[:299] + "…"
 
 

@@ -6,6 +6,7 @@ import os
 import stat
 from typing import Any
 
+from jupyter_ioscope.benches._forks import short
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.trials.spec import LoaderSpec, is_loader, spec_of
 
@@ -61,7 +62,7 @@ def file_of(target: Any, takes: str, least_bytes: int = 1) -> tuple[str, int]:
         raise InputError(f"{path!r} may not be read: no permission for it")
     if found.st_size < least_bytes:
         what = f"of {found.st_size:,} bytes" if found.st_size else "empty (0 bytes)"
-        need = f" of at least {least_bytes:,} bytes" if least_bytes > 1 else ""
+        need = f" ({least_bytes:,} bytes at least)" if least_bytes > 1 else ""
         raise InputError(f"{path!r} is {what}: give {takes}{need}")
     return path, found.st_size
 
@@ -95,5 +96,5 @@ def batch_of(loader: Any) -> Any:
         for batch in build(alone):
             return batch
     except Exception as error:
-        raise InputError(f"the loader fails: {type(error).__name__}: {error}"[:300]) from error
+        raise InputError(f"the loader fails: {short(error)}") from error
     raise InputError("the loader has no batch: give one that has")

@@ -180,6 +180,8 @@ def _table(arms: Sequence[Arm], found: Found) -> list[BenchTable]:
     return [BenchTable("What a start costs", tuple(rows), (
         "Memory of a worker is what would be free again if it ended: pages that it shares with "
         "the process it was forked from are not counted.",
+        "CPU and memory under 'What it uses' are those of the process that starts the workers, "
+        "without what the workers themselves use.",
     ))]  # fmt: skip
 
 

@@ -29,11 +29,9 @@ def readings(
         workers: process id -> worker id.
         names: (pid, tid) -> Python's name of the thread, where the stacks know it.
     """
-    found = [
-        _reading(item, pid, consumer_tid, workers, names)
-        for item in packed
-        if not item["name"].startswith(OURS)
-    ]
+    found = [_reading(item, pid, consumer_tid, workers, names) for item in packed]
+    # Before Python 3.14 the operating system does not know the names that Python gives.
+    found = [one for one in found if one.role != "other" or not one.name.startswith(OURS)]
     for worker_pid in workers:
         _name_a_feeder(found, worker_pid, names)
     return tuple(sorted(found, key=lambda thread: (thread.pid != pid, thread.pid, thread.tid)))

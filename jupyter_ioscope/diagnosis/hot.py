@@ -16,7 +16,8 @@ _FETCHING = ("/_utils/fetch.py", "/_utils/collate.py")
 
 class Hot(NamedTuple):
     """`fraction` of the samples inside fetches, with one standard error. `below` is the library
-    function most often found under it, empty when it did the work itself."""
+    function most often found under it, empty when it did the work itself. `line` is where it was
+    seen most, `line_fraction` the part of its samples there."""
 
     name: str
     file: str
@@ -24,6 +25,7 @@ class Hot(NamedTuple):
     fraction: float
     error: float
     below: str
+    line_fraction: float
 
     @property
     def where(self) -> str:
@@ -66,13 +68,15 @@ def hottest(stacks: Stacks, role: str) -> Hot | None:
         return None
     best = max(sorted(counts), key=lambda key: counts[key])
     fraction = counts[best] / total
+    line = max(lines[best], key=lambda line: lines[best][line])
     return Hot(
         best[0],
         best[1],
-        max(lines[best], key=lambda line: lines[best][line]),
+        line,
         fraction,
         math.sqrt(fraction * (1 - fraction) / (total * stacks.certainty)),
         _commonest(under[best], counts[best]),
+        lines[best][line] / counts[best],
     )
 
 

@@ -6,7 +6,7 @@ from jupyter_ioscope.model.diagnosis import Tier
 from jupyter_ioscope.model.profile import Profile
 
 _FULL = Tier("full", "full", "Batch records, states and stacks of all threads")
-_NO_STACKS = Tier("full", "full", "Batch records and states of all threads; stacks were off")
+_NO_STACKS = Tier("full", "full", "Batch records and states of all threads, without stacks")
 _NO_PTRACE = Tier(
     "no_ptrace",
     "no right to attach",

@@ -89,7 +89,7 @@ def _bar(who: str, thread: ThreadWaits) -> IBar:
             name=part.name if part.name in order else "rest",
             label=part_label(part.name),
             fraction=round(part.time_ns / whole, 4),
-            text=_share(part.time_ns / whole, part.error_ns / whole),
+            text=share_text(part.time_ns / whole, part.error_ns / whole),
         )
         for part in shown
     ]
@@ -101,10 +101,16 @@ def part_label(name: str) -> str:
     return PART_LABELS.get(name) or clean(name, 40)
 
 
-def _share(fraction: float, error: float) -> str:
+def share_text(fraction: float, error: float) -> str:
+    """`70 ± 1 %`; `87 – 100 %` where the error reaches beyond none or all of it."""
     if error < _DOUBT_SHOWN:
         return percent(fraction)
-    return f"{100 * fraction:.0f}{NBSP}±{NBSP}{percent(error, 0)}"
+    fraction = min(1.0, fraction)
+    low, high = fraction - error, fraction + error
+    if low >= 0 and high <= 1:
+        return f"{100 * fraction:.0f}{NBSP}±{NBSP}{percent(error, 0)}"
+    # "98 ± 11 %" would claim more than the whole
+    return f"{100 * max(0.0, low):.0f}{NBSP}–{NBSP}{percent(min(1.0, high), 0)}"
 
 
 def _title(who: str, thread: ThreadWaits, parts: list[IPart]) -> str:

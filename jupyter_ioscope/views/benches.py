@@ -65,7 +65,9 @@ def _speed(arm: BenchArm) -> tuple[str, ...]:
 
 def _ratio(arm: BenchArm) -> str:
     known = arm.ratio_low > 0 and math.isfinite(arm.ratio_high)
-    sure = ratio_range(arm.ratio_low, arm.ratio_high).removeprefix(f"×{NBSP}") if known else "?"
+    if not known:
+        return f"{ratio(arm.ratio)} (too few runs)"
+    sure = ratio_range(arm.ratio_low, arm.ratio_high).removeprefix(f"×{NBSP}")
     return f"{ratio(arm.ratio)} ({sure})"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from jupyter_ioscope.model.comparison import VERDICTS, Arm, Comparison, Trial
 from jupyter_ioscope.trials.statistics import MIN_PAIRS
@@ -112,19 +113,15 @@ def _circumstances(comparison: Comparison) -> str:
     trials = comparison.trials
     parts = [f"{comparison.pairs} pair{'s' * (comparison.pairs != 1)}"]
     if trials:
-        parts[0] += f" of {seconds(_median([trial.steady_s for trial in trials]))}"
+        parts[0] += f" of {seconds(median([trial.steady_s for trial in trials]))}"
         parts.append("random order")
     parts.append(f"{clean(comparison.cache, 20)} cache")
     if trials:
-        other = _median([trial.external_cpu for trial in trials])
+        other = median([trial.external_cpu for trial in trials])
         parts.append(f"other programs used {significant(other, 2)} cores")
     parts.append(f"run in a {clean(comparison.isolation, 40)}".replace("in a in the", "in the"))
     parts.append(f"{seconds(comparison.seconds)} in all")
     return ", ".join(parts)
-
-
-def _median(values: Sequence[float]) -> float:
-    return sorted(values)[len(values) // 2]
 
 
 def _arm(arm: Arm) -> IArmRow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jupyter_ioscope.model.diagnosis import Demand, Diagnosis, Phase, Tier
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.units import percent, seconds, significant
+from jupyter_ioscope.views.bars import share_text
 from jupyter_ioscope.views.shapes import IPhase
 from jupyter_ioscope.views.words import clean
 
@@ -65,5 +66,5 @@ def _phase(row: Phase, whole_ns: int, fetched: int) -> IPhase:
         label=PHASE_LABELS.get(row.name, clean(row.name, 30)),
         perBatch=seconds(row.time_ns / fetched / 1e9),
         share=percent(row.time_ns / whole_ns),
-        cpu=f"{on_core} ± {percent(doubt, 0)}" if doubt >= 0.01 else on_core,
+        cpu=share_text(row.cpu_ns / row.time_ns, doubt) if doubt >= 0.01 else on_core,
     )

@@ -19,6 +19,8 @@ NAMES = {
 }
 # Fewer cores than this are used by what a desktop or a container does anyway.
 FEW_CORES = 0.25
+# Part of a function's samples in one line from which it is that line alone that is named.
+_ONE_LINE = 0.9
 JOINING = "return arrays or tensors from the dataset, and join them with one stack, not one by one"
 
 
@@ -59,14 +61,20 @@ def per_sample_line(facts: Facts, part: str) -> str:
 
 
 def where_line(facts: Facts) -> str:
-    """`71 ± 3 % of the fetching was seen in decode in In [4], line 12 (inside it: load).`"""
+    """`71 ± 3 % of the fetching was seen in decode in In [4], line 12.`
+
+    Of a function that is seen in several lines it names the most frequent one, and its part.
+    """
     try:
         hot = facts.hot
     except NotMeasuredError:
         return ""
     share = plus_minus(100 * hot.fraction, 100 * hot.error, 1)
     inside = f", mostly inside its call of {hot.below}" if hot.below else ""
-    return f"{share} % of the samples of fetching are in {hot.where}{inside}."
+    if not hot.line or hot.line_fraction >= _ONE_LINE:
+        return f"{share} % of the fetching was seen in {hot.where}{inside}."
+    line = f"{percent(hot.line_fraction)} of that in line {hot.line}"
+    return f"{share} % of the fetching was seen in {hot.name} in {hot.file} ({line}){inside}."
 
 
 def cores_text(facts: Facts) -> str:

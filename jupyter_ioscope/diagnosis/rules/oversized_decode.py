@@ -87,8 +87,8 @@ def _used_pixels(facts: Facts) -> float:
 def _size_line(decoded: float, used: float) -> str:
     return (
         f"The pictures have {significant(decoded / 1e6, 3)} million pixels; a sample of the batch "
-        f"holds at most {significant(used / 1e6, 3)} million: {significant(decoded / used, 2)} "
-        "times as many are decoded as used."
+        f"holds at most {significant(used / 1e6, 3)} million: at least "
+        f"{significant(decoded / used, 2)} times as many are decoded as used."
     )
 
 
