@@ -183,6 +183,41 @@ def test_rights_and_times_of_files_are_put_back(tmp_path: Path) -> None:
     assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
 
 
+def exec_without_files(emit: Any, stop: Any, folder: str, notes: str, path: str) -> dict[str, Any]:
+    """A job that starts a program as pexpect does, and so `!program` in a notebook: all descriptors
+    are closed first. Then another file may get the journal's number."""
+    noted = NoteEffects(notes, (folder,))
+    noted.install()
+    with open(path, "a") as log:
+        os.dup2(log.fileno(), noted._fd)
+        (Path(path).parent / "new").write_text("new")
+        log.write("mine")
+    pid = os.fork()
+    if pid == 0:
+        os.closerange(3, 256)
+        try:
+            os.execv("/bin/true", ["true"])
+        except BaseException:
+            os._exit(1)
+    return {
+        "status": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]),
+        "log": Path(path).read_text(),
+    }
+
+
+def test_programs_start_and_files_are_noted_where_descriptors_were_closed(tmp_path: Path) -> None:
+    notes, place = tmp_path / "notes", tmp_path / "place"
+    notes.mkdir()
+    place.mkdir()
+    (place / "log").write_text("log ")
+    job = Job("A", exec_without_files, (str(notes), str(place / "log")), needs_child=True)
+    assert acted(job) == {"status": 0, "log": "log mine"}
+    found = Effects()
+    found.read(str(notes))
+    assert found.programs == ["/bin/true"]
+    assert found.files == {str(place / "log"): "put back", str(place / "new"): "removed"}
+
+
 def write(emit: Any, stop: Any, folder: str, notes: str, path: str) -> dict[str, Any]:
     NoteEffects(notes, (folder,)).install()
     try:

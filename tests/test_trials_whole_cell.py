@@ -152,6 +152,17 @@ def test_a_short_loop_is_timed_as_a_whole(notebook: Any) -> None:
     assert any("whole" in note for note in found["notes"])
 
 
+def test_shell_lines_and_programs_that_write_to_the_output_run_in_a_copy(notebook: Any) -> None:
+    outputs_of(
+        notebook,
+        "%%ioscope --quiet\nimport subprocess, sys\n!true\n"
+        "subprocess.run(['echo', sys.stdout.encoding.lower()])\n"
+        "for n, (x, _) in enumerate(loader):\n    if n == 4:\n        break",
+    )
+    found = tried(notebook, "tried(budget_s=3, whole_cell=True)")
+    assert any("starts" in note and "echo" in note for note in found["notes"]), found
+
+
 def test_the_public_call_and_the_magic_take_a_loader_of_the_cell(notebook: Any) -> None:
     line = "%ioscope compare loader --toggles workers=2 --budget 3 --whole-cell"
     found = outputs_of(notebook, line)

@@ -116,6 +116,14 @@ class _Output(io.TextIOBase):
     def writable(self) -> bool:
         return True
 
+    def fileno(self) -> int:
+        """Where programs that the cell starts write: nowhere, see `child`."""
+        return 1
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "utf-8"
+
 
 def _no_keyboard(*_arguments: Any) -> NoReturn:
     raise EOFError("a run of the cell has no keyboard")

@@ -57,10 +57,10 @@ class NoteEffects:
         self._lock = threading.RLock()
         self._busy = False
         self._fd = -1
+        self._journal: tuple[int, int] | None = None  # which file the descriptor is of
 
     def install(self) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        self._fd = os.open(os.path.join(self.folder, "journal"), flags, 0o600)
+        self._begin()
         open_files.take_apart(self.folder, self._private, self._note)
         os.register_at_fork(after_in_child=self._free)
         sys.addaudithook(self._hook)
@@ -138,7 +138,15 @@ class NoteEffects:
             self._seen.add(key)
             self._note(kind, text, "")
 
+    def _begin(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._fd = os.open(os.path.join(self.folder, "journal"), flags, 0o600)
+        self._journal = _identity(self._fd)
+
     def _note(self, kind: str, text: str, copy: str) -> None:
+        # Who starts a program may have closed all descriptors first, and opened others since.
+        if _identity(self._fd) != self._journal:
+            self._begin()
         os.write(self._fd, (json.dumps([kind, text, copy]) + "\n").encode())
 
     def _before(self, save: Callable[..., Any]) -> Callable[..., Any]:
@@ -215,6 +223,13 @@ class Effects:
                 f"{self.displays} outputs a run)."
             )
         return said
+
+
+def _identity(fd: int) -> tuple[int, int] | None:
+    with contextlib.suppress(OSError):
+        found = os.fstat(fd)
+        return found.st_dev, found.st_ino
+    return None
 
 
 def _journal(folder: str) -> Iterator[list[str]]:
