@@ -34,7 +34,7 @@ def everything_below() -> set[int]:
 
 def zombies() -> set[int]:
     """Children of this process that ended and that nobody waited for."""
-    found = set()
+    found: set[int] = set()
     for task in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError):
             found.update(int(word) for word in task.read_text().split())
