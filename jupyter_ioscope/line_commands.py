@@ -82,8 +82,8 @@ def _named(text: str, namespace: Mapping[str, Any]) -> Any:
     for name in rest:
         try:
             value = getattr(value, name)
-        except AttributeError as error:
-            raise InputError(f"{text!r}: {error}") from error
+        except Exception as error:  # a property of the user's may raise anything
+            raise InputError(f"{text!r}: {type(error).__name__}: {error}") from error
     return value
 
 

@@ -132,6 +132,17 @@ def test_a_line_takes_names_and_paths(shell: Any, lines: Path, capsys: Any) -> N
             shell.run_line_magic("ioscope", line)
 
 
+def test_an_attribute_that_raises_is_told_in_a_sentence(shell: Any, capsys: Any) -> None:
+    class Odd:
+        @property
+        def data(self) -> Any:
+            raise RuntimeError("not opened")
+
+    shell.user_ns["odd"] = Odd()
+    with pytest.raises(UsageError, match=r"'odd\.data': RuntimeError: not opened"):
+        shell.run_line_magic("ioscope", "bench pickle odd.data")
+
+
 def test_the_command_line_gives_text_and_json(lines: Path, tmp_path: Path, capsys: Any) -> None:
     assert cli.main(["bench"]) == 0
     assert "threads" in capsys.readouterr().out

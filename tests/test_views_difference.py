@@ -87,3 +87,9 @@ def test_the_page_can_read_it_and_a_notebook_keeps_it_small() -> None:
     for flame in report["flames"]:
         check_columns(flame)
     assert "points in" in made["text/plain"]
+
+
+def test_threads_without_a_change_have_no_heading() -> None:
+    same = Difference(A, A)
+    assert same.changes  # the threads are there
+    assert str(same).strip().splitlines() == [same.headline, same._label]

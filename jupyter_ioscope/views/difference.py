@@ -199,7 +199,7 @@ class Difference:
         lines = [self.headline, self._label]
         for label, found in self.changes.items():
             told = (f"  {_points(change):>11}  {name}" for name, change in found[:12])
-            lines += ["", label, *told]
+            lines += ["", label, *told] if found else []
         return "\n".join(lines) + "\n"
 
     def __repr__(self) -> str:
