@@ -46,7 +46,7 @@ def use(text: str) -> None:
     global _current
     try:
         given = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
         log.warning("ioscope: settings of the page could not be read")

@@ -33,7 +33,7 @@ def test_what_the_line_says_comes_first() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "[]", "null", '{"rate_hz": "fast", "stacks": 1, "live_line": null}', '{"rate_hz": 1e9}',
-     '{"rate_hz": true, "more": {}}', '{"rate_hz": NaN}'],
+     '{"rate_hz": true, "more": {}}', '{"rate_hz": NaN}', "[" * 100_000],
 )  # fmt: skip
 def test_what_cannot_be_used_becomes_the_default(text: str) -> None:
     settings.use('{"rate_hz": 50, "stacks": false}')

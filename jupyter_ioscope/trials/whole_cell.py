@@ -45,7 +45,8 @@ class CellRunner(Runner):
         self._threads = -1
         isolation.text = (
             f"Every trial ran {cell.name} as a whole, from its first line on, in a fresh forked "
-            "child of this process with a copy of all your variables; yours stayed as they were."
+            "child of this process with a copy of all your variables; yours stayed as they were, "
+            "but for what lies in shared memory or in files mapped for writing."
         )
 
     def learn(self, toggle: Toggle, spec: LoaderSpec) -> dict[str, Any]:
