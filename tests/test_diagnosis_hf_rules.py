@@ -379,5 +379,16 @@ def test_workers_without_a_shard_are_the_cause() -> None:
     assert found.title == "3 of the 4 workers get nothing to do"
 
 
+@pytest.mark.parametrize(("shards", "told"), [(1, True), (64, False)])
+def test_a_loop_that_waits_for_a_stream_of_few_shards_is_told_to_divide_it(
+    shards: int, told: bool
+) -> None:
+    value = profile(0, fetch_ms=60, states={"cpu": 0.05, "sleep": 0.95}, step_ms=1, batches=40)
+    facts = {"kind": "IterableDataset", "shards": str(shards), "wrapped": "no"}
+    found = first(of_dataset(value, facts, library="torch", stream=True))
+    assert found.cause == "no_workers_latency_bound"
+    assert ("as many shards" in found.advice) == told
+
+
 def test_as_many_shards_as_workers_are_not() -> None:
     assert "shards_fewer_than_workers" not in causes(few_shards(4, {"cpu": 0.05, "network": 0.95}))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset
 
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.model.prediction import Prediction
@@ -89,6 +90,20 @@ def test_more_workers_are_predicted_to_overlap_waits_and_prefetch_is_not() -> No
     assert 1.5 < found["workers=4"].low < found["workers=4"].ratio < found["workers=4"].high < 2.6
     assert found["workers=4"].ratio > 1.8
     assert found["prefetch=8"].ratio == pytest.approx(1.0, abs=0.05)
+
+
+class OneShard(IterableDataset[int]):
+    num_shards = 1
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(8))
+
+
+def test_workers_without_a_shard_are_predicted_to_bring_nothing() -> None:
+    profile = builders.profile(1, **LATENCY)
+    found = Predictor(profile, spec_of(DataLoader(OneShard(), num_workers=1)))
+    more = found.all(chosen(["workers=4"]))["workers=4"]
+    assert more.ratio == pytest.approx(1.0, abs=0.05)
 
 
 def test_settings_together_are_one_prediction_and_bounds_are_not_added_up() -> None:

@@ -131,7 +131,10 @@ class Predictor:
         )
         if same != self._spec or spec == self._spec:
             return None
-        setting = Setting(spec.num_workers, spec.prefetch or 2, spec.in_order)
+        workers = spec.num_workers
+        if spec.shards:  # workers without a shard do nothing: they bring nothing
+            workers = min(workers, max(spec.shards, self._spec.num_workers))
+        setting = Setting(workers, spec.prefetch or 2, spec.in_order)
         return self._what_if.prediction(setting)
 
     def _saving(self, toggle: Toggle) -> Prediction | None:

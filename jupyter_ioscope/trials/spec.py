@@ -73,6 +73,12 @@ class LoaderSpec:
         return DEFAULT_PREFETCH if self.prefetch_factor is None else self.prefetch_factor
 
     @property
+    def shards(self) -> int:
+        """Shards of a stream, each read by one worker; 0 where it does not say."""
+        count = getattr(self.dataset, "num_shards", None) if self.iterable else None
+        return count if isinstance(count, int) and count > 0 else 0
+
+    @property
     def discard(self) -> int:
         """Batches after a start that say nothing about the steady state: workers x prefetch are
         ready from the start, and each worker's first batch carries its own start-up."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.hf_facts import HfFacts
 from jupyter_ioscope.diagnosis.spread import together
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.units import percent, plus_minus, seconds, significant
@@ -119,10 +120,15 @@ def first_workers(facts: Facts) -> int:
 
 def workers_that_wait(facts: Facts) -> str:
     """Advice for a loop that waits in its own fetches."""
-    return (
-        "Use workers: they wait at the same time, and a waiting worker needs no core. "
-        f"Begin with num_workers={first_workers(facts)}."
-    )
+    first = first_workers(facts)
+    begin = f"Begin with num_workers={first}"
+    shards = HfFacts(facts).number("shards") if facts.loader.dataset_kind == "iterable" else 0
+    if 0 < shards < first:
+        begin += (
+            f" and as many shards: this stream has {shards}, and each is read by one worker (a "
+            "list in gen_kwargs of from_generator, more files, or stream.reshard())"
+        )
+    return f"Use workers: they wait at the same time, and a waiting worker needs no core. {begin}."
 
 
 def collate_fraction(facts: Facts) -> float:

@@ -11,9 +11,7 @@ from jupyter_ioscope.trials.toggles._cores import cores_text
 
 def most_useful(spec: LoaderSpec) -> int:
     """The workers that find a core and a shard of their own."""
-    shards = getattr(spec.dataset, "num_shards", None) if spec.iterable else None
-    known = isinstance(shards, int) and shards > 0
-    return min(cores_per_rank(), shards) if known and shards else cores_per_rank()
+    return min(cores_per_rank(), spec.shards or cores_per_rank())
 
 
 def refuse(spec: LoaderSpec) -> str:
