@@ -36,7 +36,9 @@ def headline(tuning: Tuning) -> str:
             "short for pairs that show it"
         )
     if not tuning.changed:
-        return f"Keep {setting_text(tuning.current)}: nothing better was found"
+        undecided = tuning.comparison is not None and tuning.comparison.verdict == "undecided"
+        why = "a gain was neither proven nor ruled out" if undecided else "nothing better was found"
+        return f"Keep {setting_text(tuning.current)}: {why}"
     found = tuning.comparison
     told = f": {comparison_headline(found)}" if found is not None else ""
     return f"Use {setting_text(tuning.best)} instead of {setting_text(tuning.current)}{told}"
