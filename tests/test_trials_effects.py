@@ -220,11 +220,13 @@ def test_programs_start_and_files_are_noted_where_descriptors_were_closed(tmp_pa
 
 def write(emit: Any, stop: Any, folder: str, notes: str, path: str) -> dict[str, Any]:
     NoteEffects(notes, (folder,)).install()
-    try:
-        Path(path).write_text("shorter")
-    except PermissionError as error:
-        return {"refused": str(error)}
-    return {}
+    refused = []
+    for _ in range(2):
+        try:
+            Path(path).write_text("shorter")
+        except PermissionError as error:
+            refused.append(str(error))
+    return {"refused": refused}
 
 
 def test_a_file_too_large_to_be_kept_is_not_changed(
@@ -235,7 +237,7 @@ def test_a_file_too_large_to_be_kept_is_not_changed(
     large = tmp_path / "large"
     large.write_text("more than ten bytes")
     result = acted(Job("A", write, (str(tmp_path / "notes"), str(large)), needs_child=True))
-    assert "too large" in result["refused"]
+    assert ["too large" in text for text in result["refused"]] == [True, True]
     assert large.read_text() == "more than ten bytes"
 
 

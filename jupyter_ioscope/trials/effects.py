@@ -105,10 +105,10 @@ class NoteEffects:
         with self._lock:
             if self._busy or full in self._seen:
                 return
-            self._seen.add(full)
             self._busy = True
             try:
                 self._note("file", full, self._kept(full))
+                self._seen.add(full)  # not where it is refused: it may be tried again
             finally:
                 self._busy = False
 

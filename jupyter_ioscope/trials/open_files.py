@@ -9,7 +9,6 @@ content is dropped.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterable
@@ -48,6 +47,8 @@ def stamp(path: str) -> str:
 
 
 def _take(fd: int, folder: str, private: tuple[str, ...], note: Note) -> None:
+    import fcntl  # not on every system
+
     found = os.fstat(fd)
     path = os.readlink(f"/proc/self/fd/{fd}")
     if not stat.S_ISREG(found.st_mode) or path.startswith((*_ELSEWHERE, *private)):
