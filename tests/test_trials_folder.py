@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.trials.folder import private_folder, sweep
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs file locks")
@@ -47,3 +48,11 @@ def test_folders_of_others_are_left_alone(base: Path) -> None:
     with private_folder():
         assert other.exists()
     other.rmdir()
+
+
+def test_without_a_place_for_it_one_sentence_says_what_to_do(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(base / "none"))
+    with pytest.raises(TrialError, match=r"none could be made .*: set TMPDIR"), private_folder():
+        pass

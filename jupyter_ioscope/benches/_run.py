@@ -82,7 +82,10 @@ def _refuse_silent(target: Any) -> None:
     """
     if not is_path(target):
         return
-    path = os.path.abspath(os.path.expanduser(os.fsdecode(os.fspath(target))))
+    try:
+        path = os.path.abspath(os.path.expanduser(os.fsdecode(os.fspath(target))))
+    except FileNotFoundError as error:
+        raise InputError("the working folder of this process is gone: os.chdir() first") from error
     if "\0" in path:
         return  # refused with a sentence by the bench
     outcome = apart.run("touch", _TOUCH_S, _TOUCH_S, path=path)

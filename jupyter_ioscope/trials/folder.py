@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from jupyter_ioscope.errors import TrialError
+
 _PREFIX = "ioscope-trials-"
 _LOCK = "lock"
 _LONGEST = 60  # sockets lie in it, whose whole path may have about 100 characters
@@ -18,12 +20,22 @@ _LONGEST = 60  # sockets lie in it, whose whole path may have about 100 characte
 @contextmanager
 def private_folder() -> Iterator[str]:
     """A folder that only this user can read; removed afterwards. A lock on a file in it tells
-    others that its program lives, whatever process namespace they are in."""
-    base = tempfile.gettempdir()
-    if len(base) > _LONGEST and os.path.isdir("/tmp"):
-        base = "/tmp"
-    sweep(base)
-    folder = tempfile.mkdtemp(prefix=_PREFIX, dir=base)
+    others that its program lives, whatever process namespace they are in.
+
+    Raises:
+        TrialError: there is no place for it.
+    """
+    try:
+        base = tempfile.gettempdir()
+        if len(base) > _LONGEST and os.path.isdir("/tmp"):
+            base = "/tmp"
+        sweep(base)
+        folder = tempfile.mkdtemp(prefix=_PREFIX, dir=base)
+    except OSError as error:
+        raise TrialError(
+            f"trials need a folder for temporary files, and none could be made ({error}): set "
+            "TMPDIR to one that can be written to"
+        ) from error
     lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         _locked(lock)
