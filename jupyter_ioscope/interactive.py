@@ -7,13 +7,13 @@ callbacks of the page only start that thread or set its cancel flag.
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jupyter_ioscope.errors import IoscopeError, TrialError
+from jupyter_ioscope.optional import ipython_shell
 from jupyter_ioscope.views.payload import progress_payload
 from jupyter_ioscope.views.results import payload_of
 
@@ -26,9 +26,7 @@ log = logging.getLogger("ioscope")
 
 def in_kernel() -> bool:
     """Whether output goes to a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return hasattr(shell, "kernel")
+    return hasattr(ipython_shell(), "kernel")
 
 
 def show(recording: Recording) -> None:

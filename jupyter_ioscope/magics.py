@@ -210,6 +210,7 @@ class Magic:
         if recording is None or options is None:
             return
         with held_interrupts() as held:
+            held.error_told = error is not None
             self._recording = self._options = self._live = self._info = None
             try:
                 recording.stop(error, cell)

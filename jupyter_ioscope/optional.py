@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from types import ModuleType
+from typing import Any
 
 from jupyter_ioscope.errors import MissingPackageError
 
@@ -40,3 +41,9 @@ def need(name: str, purpose: str) -> ModuleType:
 def loaded(name: str) -> ModuleType | None:
     """The module if the user's program has already imported it, else None. Never imports."""
     return sys.modules.get(name)
+
+
+def ipython_shell() -> Any:
+    """IPython's shell, when this program runs in one; else None."""
+    ipython = loaded("IPython")
+    return ipython.get_ipython() if ipython is not None else None

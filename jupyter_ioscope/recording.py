@@ -22,7 +22,7 @@ from jupyter_ioscope.model.diagnosis import Diagnosis, Waits
 from jupyter_ioscope.model.profile import Cell, Cost, Profile
 from jupyter_ioscope.model.readings import Series, Stacks
 from jupyter_ioscope.model.records import Batch
-from jupyter_ioscope.optional import loaded
+from jupyter_ioscope.optional import ipython_shell, loaded
 
 if TYPE_CHECKING:
     import threading
@@ -98,7 +98,8 @@ class Recording(Exports):
 
     def stop(self, error: BaseException | None = None, cell: Cell | None = None) -> None:
         """End the recording. `error` is the exception that ended the recorded code, if any."""
-        with held_interrupts():
+        with held_interrupts() as held:
+            held.error_told = error is not None
             profiler, self._profiler = self._profiler, None
             if profiler is None:
                 raise InputError("nothing is being recorded: call start() first")
@@ -124,7 +125,12 @@ class Recording(Exports):
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.stop(value)
+        try:
+            self.stop(value)
+        except BaseException:
+            if self._profiler is not None:  # a signal's handler raised before it was held back
+                self.stop(value)
+            raise
 
     def progress(self) -> tuple[int, float, float]:
         """While recording: (batches so far, batches per second, fraction of time waiting)."""
@@ -267,7 +273,7 @@ class Recording(Exports):
 
         if isinstance(self.loaders[number], Looped):
             raise InputError("whole_cell needs a loop over a DataLoader, not over a dataset itself")
-        return cell_of(self.profile, number, _shell())
+        return cell_of(self.profile, number, ipython_shell())
 
     def tune(
         self,
@@ -371,7 +377,7 @@ def _message_of(error: BaseException | None) -> str:
 
 def _cells_of_shell() -> CellMap:
     """Names of notebook cells, when there is a notebook."""
-    shell = _shell()
+    shell = ipython_shell()
     return CellMap.from_shell(shell) if shell is not None else CellMap()
 
 
@@ -381,7 +387,7 @@ def last_recording() -> Recording:
     Raises:
         InputError: there is none.
     """
-    found = getattr(_shell(), "user_ns", {}).get("_ioscope")
+    found = getattr(ipython_shell(), "user_ns", {}).get("_ioscope")
     if not isinstance(found, Recording):
         raise InputError("no cell was recorded yet: put %%ioscope on the cell with the loop first")
     return found
@@ -390,11 +396,3 @@ def last_recording() -> Recording:
 def _same(recorded: Any, loader: Any) -> bool:
     mine = loader if isinstance(recorded, Looped) else getattr(loader, "dataset", None)
     return recorded is loader or (mine is not None and recorded.dataset is mine)
-
-
-def _shell() -> Any:
-    """IPython's shell, when there is one."""
-    import sys
-
-    ipython = sys.modules.get("IPython")
-    return ipython.get_ipython() if ipython is not None else None

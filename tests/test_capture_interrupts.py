@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -55,6 +56,64 @@ def test_the_users_own_handler_gets_the_interrupt_and_stays() -> None:
         assert signal.getsignal(signal.SIGINT) is handler
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def a_child_ended(_number: int, _: Any) -> None:
+    raise RuntimeError("a worker was killed")
+
+
+@pytest.fixture
+def raises_at_a_childs_end() -> Iterator[None]:
+    """As torch does once it has started workers."""
+    before = signal.signal(signal.SIGCHLD, a_child_ended)
+    yield
+    signal.signal(signal.SIGCHLD, before)
+
+
+@pytest.mark.usefixtures("raises_at_a_childs_end")
+def test_what_a_childs_end_raises_waits_too() -> None:
+    done: list[bool] = []
+
+    def body() -> None:
+        with held_interrupts() as held:
+            os.kill(os.getpid(), signal.SIGCHLD)
+            done.append(held.interrupted)
+
+    with pytest.raises(RuntimeError, match="was killed"):
+        body()
+    assert done == [False]
+    assert signal.getsignal(signal.SIGCHLD) is a_child_ended
+
+
+@pytest.mark.usefixtures("raises_at_a_childs_end")
+def test_a_childs_end_takes_no_exceptions_place() -> None:
+    def body() -> None:
+        with held_interrupts() as held:
+            held.error_told = True
+            os.kill(os.getpid(), signal.SIGCHLD)
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        body()
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.usefixtures("raises_at_a_childs_end")
+def test_a_childs_end_while_a_recording_ends_keeps_the_profile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    original = Profiler._halt
+
+    def first_a_child(profiler: Profiler) -> None:
+        os.kill(os.getpid(), signal.SIGCHLD)
+        original(profiler)
+
+    monkeypatch.setattr(Profiler, "_halt", first_a_child)
+    p = api.profile(stacks=False)
+    with pytest.raises(ValueError, match="mine"), p:
+        raise ValueError("mine")
+    assert p.profile.ended_by == "ValueError"
+    assert not recording()
 
 
 def test_an_exception_in_the_block_is_not_replaced() -> None:

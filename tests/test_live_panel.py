@@ -176,10 +176,13 @@ def test_growth_is_read_per_second() -> None:
     try:
         first = gauges.read()
         assert "tree_cpu_ns" not in first.values
-        ends_s = time.process_time() + 0.2
-        while time.process_time() < ends_s:
-            pass
-        cores = gauges.read().values["tree_cpu_ns"]
+        for _ in range(20):  # what is open is read when its turn comes
+            ends_s = time.process_time() + 0.2
+            while time.process_time() < ends_s:
+                pass
+            cores = gauges.read().values.get("tree_cpu_ns", 0.0)
+            if cores:
+                break
     finally:
         gauges.close()
     assert 0 < cores <= 2 * (os.cpu_count() or 1)

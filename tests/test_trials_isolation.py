@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -155,6 +156,27 @@ def test_the_users_loader_and_random_states_are_untouched() -> None:
     compare(loader, toggles=["workers"], budget_s=4)
     assert (random_states(), generator.get_state().tolist()) == before
     assert vars(loader) == attributes
+
+
+class ReadsOn(Sleeping):
+    """Reads from one handle that was opened with the dataset, wherever that stands."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(length=64)
+        self.file = path.open("rb", buffering=0)
+
+    def __getitem__(self, index: int) -> int:
+        return len(self.file.read(8))
+
+
+def test_the_position_of_an_open_file_stays_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(bytes(1 << 20))
+    dataset = ReadsOn(path)
+    with dataset.file as file:
+        file.seek(16)
+        compare(DataLoader(dataset, batch_size=8), toggles=["workers=1"], budget_s=1)
+        assert file.tell() == 16
 
 
 def test_trials_started_from_a_short_lived_thread_survive_it() -> None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jupyter_ioscope.optional import loaded
+from jupyter_ioscope.trials.open_files import own_positions
 
 Emit = Callable[[dict[str, Any]], None]
 Stop = Callable[[], bool]
@@ -109,6 +110,7 @@ def detach(parent_pid: int, folder: str) -> None:
     sys.settrace(None)
     threading.setprofile(None)
     threading.settrace(None)
+    own_positions((os.path.realpath(os.path.dirname(folder)),))
     gc.freeze()  # garbage of the parent holds its workers and files: never finalise it here
     _own_multiprocessing(folder)
     if sys.platform == "linux":

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from jupyter_ioscope.optional import loaded
+from jupyter_ioscope.optional import ipython_shell
 
 log = logging.getLogger("ioscope")
 
@@ -70,9 +70,7 @@ class Reports:
 
 def kernel_comm_manager() -> Any | None:
     """The comm manager of the kernel that runs this process, None outside a kernel."""
-    ipython = loaded("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    kernel = getattr(shell, "kernel", None)
+    kernel = getattr(ipython_shell(), "kernel", None)
     return getattr(kernel, "comm_manager", None)
 
 

@@ -61,7 +61,7 @@ def read_the_verdict(lab: Lab) -> None:
     expect(headline).to_contain_text(re.compile(r"waited for data \d+(\.\d)?\s%"))
     expect(report.locator(".ioscope-detail")).to_contain_text(re.compile("sleep", re.I))
     bars = report.locator(".ioscope-bars .ioscope-row-label")
-    expect(bars).to_have_text(["consumer", "worker 0", "feeders"])
+    expect(bars).to_have_text(["consumer", "worker 0", "feeder threads"])
     widths = report.locator(".ioscope-track").nth(1).evaluate(TOTAL_WIDTH)
     assert widths == pytest.approx(100, abs=2)
     assert report.locator(".ioscope-flame canvas").count() == 1
