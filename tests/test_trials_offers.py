@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from torch.utils.data import DataLoader
 
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.comparison import Offer
-from jupyter_ioscope.trials.offers import offers
+from jupyter_ioscope.model.prediction import Prediction
+from jupyter_ioscope.trials.offers import _use, offers
 from jupyter_ioscope.trials.toggles import workers
 from tests.trial_loaders import Sleeping
 
@@ -67,3 +69,21 @@ def test_a_refused_toggle_is_never_suggested() -> None:
 def test_something_else_than_a_loader_is_refused() -> None:
     with pytest.raises(InputError, match="must be a torch DataLoader"):
         offers(iter([1]))
+
+
+def test_suggested_ones_come_first_and_in_their_order() -> None:
+    order = list(offered(("sample_cache", "workers")))
+    assert order[:2] == ["sample_cache", "workers"]
+    assert next(iter(offered(("workers", "sample_cache")))) == "workers"
+
+
+def expected(ratio: float, low: float, high: float) -> Offer:
+    told = Prediction(ratio, low, high, "the model")
+    return Offer("x", "x", "x", "x", refusal="", suggested=False, code="", predicted=told)
+
+
+def test_a_wide_interval_around_nothing_is_no_gain() -> None:
+    nothing = _use(expected(1.05, 0.55, 2.12), {})
+    unknown = _use(expected(1, 1, 1)._replace(predicted=None), {})
+    assert _use(expected(1.5, 0.9, 2.2), {}) < unknown < nothing
+    assert _use(expected(math.nan, 1.0, 2.2), {}) < unknown  # "at most 2.2 times"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jupyter_ioscope.model.comparison import Offer
@@ -21,16 +22,16 @@ def offers(
 ) -> tuple[Offer, ...]:
     """Every toggle, with why it does not apply here or "", and the code for it. Nothing is run.
 
-    `suggested` names the toggles that a diagnosis points at; with the `profile` of the loop each
-    carries what it is expected to bring, by the model and by the `findings` of its diagnosis, and
-    `workers` the number that the model would try.
+    `suggested` names the toggles that a diagnosis points at, the best first; with the `profile` of
+    the loop each carries what it is expected to bring, by the model and by the `findings` of its
+    diagnosis, and `workers` the number that the model would try.
 
     Raises:
         InputError: `loader` is not a torch DataLoader.
     """
     spec = spec_of(loader)
     predictor = Predictor(profile, spec, findings) if profile is not None else None
-    wanted = set(suggested)
+    named = tuple(suggested)
     made = []
     for toggle in _numbered(spec, predictor):
         refusal = toggle.refusal(spec) or (predictor.idle(toggle) if predictor else "")
@@ -41,24 +42,28 @@ def offers(
                 effect=toggle.effect,
                 cost=toggle.cost,
                 refusal=refusal,
-                suggested=toggle.name.partition("=")[0] in wanted and not refusal,
+                suggested=toggle.name.partition("=")[0] in named and not refusal,
                 code="" if refusal else toggle.code(spec),
                 predicted=predictor.one(toggle) if predictor and not refusal else None,
             )
         )
-    return tuple(sorted(made, key=_use))
+    places = {name: place for place, name in reversed(list(enumerate(named)))}
+    return tuple(sorted(made, key=lambda offer: _use(offer, places)))
 
 
-def _use(offer: Offer) -> tuple[bool, bool, int]:
-    """Suggested ones first, then those that a gain is predicted for, those that nothing is known
-    of, and those that would bring nothing."""
+def _use(offer: Offer, places: Mapping[str, int]) -> tuple[bool, int, int]:
+    """Suggested ones first, in the order of the suggestions, then those that a gain is predicted
+    for, those that nothing is known of, and those that would bring nothing."""
     told = offer.predicted
-    hope = 1 if told is None else 0 if told.high > _A_GAIN else 2
-    return bool(offer.refusal), not offer.suggested, hope
+    # Of a wide interval the upper end alone would make a gain of every guess.
+    best = 0.0 if told is None else told.high if math.isnan(told.ratio) else told.ratio
+    hope = 1 if told is None else 0 if best > _A_GAIN else 2
+    place = places[offer.name.partition("=")[0]] if offer.suggested else len(places)
+    return bool(offer.refusal), place, hope
 
 
 # A predicted ratio that two runs of one loader differ by as well.
-_A_GAIN = 1.05
+_A_GAIN = 1.1
 
 
 def _numbered(spec: LoaderSpec, predictor: Predictor | None) -> tuple[Toggle, ...]:
