@@ -89,6 +89,14 @@ def test_ceilings_are_sorted_and_those_that_cannot_be_told_apart_are_limiting() 
     assert now["text"].replace("\u00a0", " ") == "now 214 samples/s"
 
 
+def test_a_wide_interval_does_not_make_a_far_ceiling_limiting() -> None:
+    def ceiling(value: float) -> Ceiling:
+        return Ceiling("cpu", "CPU", value, value / 8, value * 8, "")
+
+    rows, _ = ceiling_bars([ceiling(100), ceiling(150), ceiling(550)], None)
+    assert [row["limiting"] for row in rows] == [True, True, False]
+
+
 def test_ceilings_and_now_share_one_axis() -> None:
     rows, now = ceiling_bars(diagnosis().ceilings, diagnosis().throughput)
     assert now is not None

@@ -14,6 +14,7 @@ from jupyter_ioscope.views.words import PART_LABELS, clean
 # Ceilings far above the measured throughput would squeeze those that matter: the axis ends here,
 # in multiples of the measured throughput and of the lowest ceiling.
 _AXIS_MULTIPLE = 8.0
+_NOT_TOLD_APART = 2.0  # at most this many times the lowest ceiling, with intervals that overlap
 _BUSY = 0.01  # threads that only hand batches on are shown from this part of their time on
 _SEEN = 0.0005  # of the wall time: less is no pixel and reads 0.0 %
 # Doubts below this share are not printed inside a bar (they are exact counters or rounding).
@@ -129,8 +130,7 @@ def ceiling_bars(
 ) -> tuple[list[ICeiling], INow | None]:
     """Ceilings, lowest first, and the measured throughput, on one axis that starts at zero.
 
-    `limiting` are the lowest ceiling and those whose interval reaches below its upper end: they
-    cannot be told apart.
+    `limiting` are the lowest ceiling and those that cannot be told apart from it.
     """
     known = sorted(
         (c for c in ceilings if math.isfinite(c.samples_per_s) and c.samples_per_s > 0),
@@ -140,14 +140,13 @@ def ceiling_bars(
     if not known:
         return [], None
     axis = ceiling_axis(known, now)
-    reach = known[0].high if math.isfinite(known[0].high) else known[0].samples_per_s
     rows = [
         ICeiling(
             label=clean(ceiling.label, 60),
             fraction=round(min(1.0, ceiling.samples_per_s / axis), 4),
             text=_ceiling_text(ceiling, ceiling.samples_per_s > axis),
             how=clean(ceiling.how, 300),
-            limiting=limits(ceiling, max(reach, known[0].samples_per_s)),
+            limiting=limits(ceiling, known[0]),
         )
         for ceiling in known
     ]
@@ -156,10 +155,16 @@ def ceiling_bars(
     return rows, INow(fraction=round(min(1.0, now / axis), 4), text=f"now {rate(now)}")
 
 
-def limits(ceiling: Ceiling, reach: float) -> bool:
-    """Whether a ceiling cannot be told apart from the lowest, whose interval ends at `reach`. A
-    ceiling of which only the lower end is known says nothing of the kind."""
-    return math.isfinite(ceiling.high) and min(ceiling.low, ceiling.samples_per_s) <= reach
+def limits(ceiling: Ceiling, lowest: Ceiling) -> bool:
+    """Whether a ceiling cannot be told apart from the lowest. One of which only the lower end is
+    known says nothing of the kind, and one at several times the lowest is not taken for it however
+    wide its interval is."""
+    reach = lowest.high if math.isfinite(lowest.high) else lowest.samples_per_s
+    return (
+        math.isfinite(ceiling.high)
+        and min(ceiling.low, ceiling.samples_per_s) <= max(reach, lowest.samples_per_s)
+        and ceiling.samples_per_s <= _NOT_TOLD_APART * lowest.samples_per_s
+    )
 
 
 def ceiling_axis(known: Sequence[Ceiling], now: float) -> float:

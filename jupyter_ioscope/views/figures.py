@@ -148,7 +148,6 @@ def ceilings_figure(diagnosis: Diagnosis) -> Any:
         (c for c in diagnosis.ceilings if 0 < c.samples_per_s < float("inf")),
         key=lambda ceiling: -ceiling.samples_per_s,  # plotly draws from below
     )
-    reach = min((c.high for c in known), default=0.0)
     bars = {
         "type": "bar",
         "orientation": "h",
@@ -162,7 +161,7 @@ def ceilings_figure(diagnosis: Diagnosis) -> Any:
             "color": INK,
             "thickness": 1,
         },
-        "marker": {"color": [LIMITING if limits(c, reach) else BAR for c in known]},
+        "marker": {"color": [LIMITING if limits(c, known[-1]) else BAR for c in known]},
         "text": [clean(c.how, 160) for c in known],
         "textposition": "none",
         "hovertemplate": "%{x} samples/s<br>%{text}<extra></extra>",
