@@ -139,3 +139,9 @@ def test_what_is_never_done_cannot_be_saved() -> None:
     assert "no fetch was seen" in Predictor(profile, spec_of(loader)).idle(toggle)
     few = work_values.profile((work_values.USER, 10), states={"cpu": 1.0})
     assert Predictor(few, spec_of(loader)).idle(toggle) == ""
+
+
+def test_nothing_is_promised_from_a_handful_of_batches() -> None:
+    wanted = chosen(["workers=4", "draft_decode"])
+    assert predictor(batches=5).all(wanted) == {}
+    assert predictor(batches=50).all(wanted) != {}

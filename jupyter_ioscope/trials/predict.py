@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from jupyter_ioscope.diagnosis.cycles import Without
 from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.headline import FEW_BATCHES
 from jupyter_ioscope.diagnosis.what_if import WhatIf
 from jupyter_ioscope.errors import IoscopeError, NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
@@ -61,6 +62,8 @@ class Predictor:
         return made
 
     def one(self, toggle: Toggle) -> Prediction | None:
+        if len(self._facts.profile.batches) < FEW_BATCHES:
+            return None  # from so few anything between nothing and a hundredfold would follow
         try:
             if toggle.saves:
                 return self._saving(toggle)
