@@ -1,9 +1,9 @@
-"""Takes the README's picture: runs the first tutorial in JupyterLab and photographs its report.
+"""Takes the README's pictures: runs the first tutorial in JupyterLab and photographs its report.
 
     make screenshot
 
-Nothing is staged: the picture shows what this machine measured, with a comparison that was started
-by the report's own button.
+Nothing is staged: the pictures show what this machine measured, with a comparison that was started
+by the report's own button, and the panel beside a cell that runs.
 """
 
 from __future__ import annotations
@@ -14,20 +14,24 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
+from playwright.sync_api import Locator
 
 from tests.ui.harness import CHROMIUM, Lab, chromium, jupyter, lab_page
 
 FOLDER = Path(__file__).parent
-PICTURE = FOLDER / "images" / "report.png"
+PICTURES = FOLDER / "images"
 TUTORIAL = "01_first_profile.ipynb"
 PROFILED_CELL = "profile"  # its id
 COLOURS = 128  # enough for a page, at a third of the bytes
 TIMEOUT_MS = 240_000
 HEIGHT_PIXELS = 3600  # the whole report at once
-SELECT_THE_CELL_BELOW = """(id) => {
+PANEL_HEIGHT_PIXELS = 720
+PANEL_MS = 5_000  # so that its lines have a length to be seen
+MARGIN_PIXELS = 8
+SELECT = """(id, below) => {
     const notebook = window.jupyterapp.shell.currentWidget.content;
     const ids = notebook.widgets.map(cell => cell.model.sharedModel.getId());
-    notebook.activeCellIndex = ids.indexOf(id) + 1;
+    notebook.activeCellIndex = ids.indexOf(id) + below;
 }"""
 
 
@@ -52,14 +56,15 @@ def main() -> int:
             take(lab)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    print(PICTURE)
+    print(PICTURES)
     return 0
 
 
 def take(lab: Lab) -> None:
-    """Run the tutorial up to its report, press *Run A/B* there, photograph down to the result."""
+    """Run the tutorial up to its report and press *Run A/B* there; then look at the details, and
+    at the panel while the cell runs again."""
     lab.open(TUTORIAL)
-    lab.page.evaluate(SELECT_THE_CELL_BELOW, PROFILED_CELL)
+    lab.page.evaluate(f"({SELECT})('{PROFILED_CELL}', 1)")
     lab.command("notebook:run-all-above")
     report = lab.page.locator(".ioscope-report").first
     report.wait_for()
@@ -68,14 +73,39 @@ def take(lab: Lab) -> None:
     report.get_by_role("button", name="Run A/B").click()
     comparison = report.locator(".ioscope-comparison")
     comparison.wait_for()
-    PICTURE.parent.mkdir(exist_ok=True)
-    top, bottom = report.bounding_box(), comparison.bounding_box()
+    photograph(lab, "report.png", report, comparison)
+    sections = [report.locator(f"[data-section='{name}']") for name in ("Timeline", "Flame graph")]
+    for section in sections:
+        section.locator("summary").first.click()
+    sections[1].locator("canvas").wait_for()
+    photograph(lab, "details.png", *sections)
+    take_panel(lab)
+
+
+def take_panel(lab: Lab) -> None:
+    lab.page.set_viewport_size({"width": 1280, "height": PANEL_HEIGHT_PIXELS})
+    lab.command("ioscope:open-live")
+    panel = lab.page.locator(".ioscope-live")
+    panel.wait_for()
+    lab.page.evaluate(f"({SELECT})('{PROFILED_CELL}', 0)")
+    lab.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-cell')")
+    panel.locator("[data-key=throughput]").filter(has_text="/s").wait_for()
+    lab.page.wait_for_timeout(PANEL_MS)
+    photograph(lab, "panel.png", panel)
+    lab.wait_idle()
+
+
+def photograph(lab: Lab, name: str, first: Locator, last: Locator | None = None) -> None:
+    """From the top of one element to the bottom of the other."""
+    top, bottom = first.bounding_box(), (last or first).bounding_box()
     if top is None or bottom is None:
-        raise RuntimeError("the report is not on the screen")
-    height = bottom["y"] + bottom["height"] - top["y"]
-    lab.page.screenshot(path=PICTURE, clip={**top, "height": height})
-    with Image.open(PICTURE) as picture:
-        picture.quantize(COLOURS).save(PICTURE, optimize=True)
+        raise RuntimeError(f"{name}: what it shows is not on the screen")
+    height = bottom["y"] + bottom["height"] - top["y"] + MARGIN_PIXELS
+    PICTURES.mkdir(exist_ok=True)
+    path = PICTURES / name
+    lab.page.screenshot(path=path, clip={**top, "height": height})
+    with Image.open(path) as picture:
+        picture.quantize(COLOURS).save(path, optimize=True)
 
 
 if __name__ == "__main__":
