@@ -97,6 +97,7 @@ def take_panel(lab: Lab) -> None:
 
 def photograph(lab: Lab, name: str, first: Locator, last: Locator | None = None) -> None:
     """From the top of one element to the bottom of the other."""
+    first.evaluate("element => element.scrollIntoView()")  # the page is as high as both
     top, bottom = first.bounding_box(), (last or first).bounding_box()
     if top is None or bottom is None:
         raise RuntimeError(f"{name}: what it shows is not on the screen")
