@@ -106,7 +106,9 @@ def photograph(lab: Lab, name: str, first: Locator, last: Locator | None = None)
     path = PICTURES / name
     lab.page.screenshot(path=path, clip={**top, "height": height})
     with Image.open(path) as picture:
-        picture.quantize(COLOURS).save(path, optimize=True)
+        picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(
+            path, optimize=True
+        )
 
 
 if __name__ == "__main__":
