@@ -19,7 +19,7 @@ from jupyter_ioscope.errors import InputError, MissingPackageError, TrialError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.bench import BenchResult
 from jupyter_ioscope.storage import apart
-from jupyter_ioscope.trials.alone import ALONE
+from jupyter_ioscope.trials.alone import alone
 from jupyter_ioscope.trials.child import Job
 from jupyter_ioscope.trials.compare import check_budget
 from jupyter_ioscope.trials.isolation import Isolation
@@ -49,29 +49,24 @@ def bench(
     check_budget(budget_s)
     _refuse_silent(target)
     reporter = Reporter(on_progress, budget_s)
-    if not ALONE.acquire(blocking=False):
-        raise TrialError("another comparison is running in this process: wait for it or cancel it")
-    try:
-        with Isolation() as isolation:
-            watch = Watch(
-                _SILENCE_S,
-                cancel,
-                lambda report: reporter.stage("running", str(report.get("text", "starting"))),
-                memory_limit_bytes(),
-            )
-            told = _answered(isolation, Job(found.name, job, (name, target, budget_s)), watch)
-            if "refused" in told:
-                raise InputError(told["refused"])
-            made: BenchResult = files.decoded(BenchResult, told["result"], "bench")
-            reporter.last("done", made.headline)
-            return dataclasses.replace(
-                made,
-                isolation=isolation.rung,
-                isolation_text=isolation.text,
-                seconds=reporter.age_s(),
-            )
-    finally:
-        ALONE.release()
+    with alone(), Isolation() as isolation:
+        watch = Watch(
+            _SILENCE_S,
+            cancel,
+            lambda report: reporter.stage("running", str(report.get("text", "starting"))),
+            memory_limit_bytes(),
+        )
+        told = _answered(isolation, Job(found.name, job, (name, target, budget_s)), watch)
+        if "refused" in told:
+            raise InputError(told["refused"])
+        made: BenchResult = files.decoded(BenchResult, told["result"], "bench")
+        reporter.last("done", made.headline)
+        return dataclasses.replace(
+            made,
+            isolation=isolation.rung,
+            isolation_text=isolation.text,
+            seconds=reporter.age_s(),
+        )
 
 
 def _refuse_silent(target: Any) -> None:

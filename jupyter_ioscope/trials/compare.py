@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from jupyter_ioscope.errors import InputError, TrialError
+from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.comparison import Comparison
-from jupyter_ioscope.trials.alone import ALONE
+from jupyter_ioscope.trials.alone import alone
 from jupyter_ioscope.trials.cell_code import CellCode
 from jupyter_ioscope.trials.isolation import Isolation
 from jupyter_ioscope.trials.progress import Progress, Reporter
@@ -82,15 +82,10 @@ def compare(
         label_b or (" + ".join(toggle.title for toggle in picked) or "B"),
     )
     reporter = Reporter(on_progress, budget_s)
-    if not ALONE.acquire(blocking=False):
-        raise TrialError("another comparison is running in this process: wait for it or cancel it")
-    try:
-        with Isolation() as isolation:
-            runner = _runner(isolation, reporter, cancel, cell, picked)
-            specs = (spec_a, spec_b)
-            return Session(runner, specs, picked, labels, cache, budget_s, step, alpha).run()
-    finally:
-        ALONE.release()
+    with alone(), Isolation() as isolation:
+        runner = _runner(isolation, reporter, cancel, cell, picked)
+        specs = (spec_a, spec_b)
+        return Session(runner, specs, picked, labels, cache, budget_s, step, alpha).run()
 
 
 def _runner(

@@ -16,7 +16,7 @@ from jupyter_ioscope.model.files import load
 from jupyter_ioscope.model.prediction import Predicted, Setting
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.tuning import LeftOut, Tried, Tuning
-from jupyter_ioscope.trials.alone import ALONE
+from jupyter_ioscope.trials.alone import alone
 from jupyter_ioscope.trials.child import Job
 from jupyter_ioscope.trials.code import code_of
 from jupyter_ioscope.trials.compare import SILENCE_S, check_budget
@@ -65,14 +65,9 @@ def tune(
     if spec.direct:
         raise InputError("a loop over a dataset itself has no workers to tune: give a DataLoader")
     reporter = Reporter(on_progress, budget_s)
-    if not ALONE.acquire(blocking=False):
-        raise TrialError("another comparison is running in this process: wait for it or cancel it")
-    try:
-        with Isolation() as isolation:
-            runner = Runner(isolation, reporter, cancel, SILENCE_S)
-            return _Tuner(runner, spec, budget_s, profile).run()
-    finally:
-        ALONE.release()
+    with alone(), Isolation() as isolation:
+        runner = Runner(isolation, reporter, cancel, SILENCE_S)
+        return _Tuner(runner, spec, budget_s, profile).run()
 
 
 class _Tuner:

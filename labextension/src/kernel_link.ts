@@ -1,5 +1,6 @@
 import type { ISessionContext } from '@jupyterlab/apputils';
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
+import { endComm, endsComms } from './comm_end';
 import { Disposable } from './disposables';
 import { CONNECTING, NO_KERNEL } from './host';
 import type { Command } from './payload';
@@ -65,7 +66,7 @@ export class KernelLink implements Disposable {
   }
 
   private onStatus(_: ISessionContext, status: Kernel.Status): void {
-    if (status === 'restarting' || status === 'autorestarting' || status === 'dead') {
+    if (endsComms(status)) {
       this.comm = null; // the other end is gone: nothing is left to be told
       this.lost();
     }
@@ -79,15 +80,7 @@ export class KernelLink implements Disposable {
   private leave(): void {
     const comm = this.comm;
     this.comm = null;
-    if (comm && !comm.isDisposed) {
-      comm.onClose = () => undefined;
-      comm.onMsg = () => undefined;
-      try {
-        comm.close();
-      } catch {
-        comm.dispose(); // the connection is gone already
-      }
-    }
+    endComm(comm);
   }
 
   private comm: Kernel.IComm | null = null;

@@ -1,5 +1,6 @@
 import type { ISessionContext } from '@jupyterlab/apputils';
 import type { Kernel } from '@jupyterlab/services';
+import { endComm, endsComms } from './comm_end';
 import { Disposable } from './disposables';
 import { list, number, text } from './json';
 
@@ -93,7 +94,7 @@ export class LiveLink implements Disposable {
   }
 
   private onStatus(_: ISessionContext, status: Kernel.Status): void {
-    if (status === 'restarting' || status === 'autorestarting' || status === 'dead') {
+    if (endsComms(status)) {
       this.comm = null; // the other end is gone: nothing is left to be told
       this.view.setState(status === 'dead' ? 'none' : 'absent');
     }
@@ -108,15 +109,7 @@ export class LiveLink implements Disposable {
   private leave(): void {
     const comm = this.comm;
     this.comm = null;
-    if (comm && !comm.isDisposed) {
-      comm.onClose = () => undefined;
-      comm.onMsg = () => undefined;
-      try {
-        comm.close();
-      } catch {
-        comm.dispose(); // the connection is gone already
-      }
-    }
+    endComm(comm);
   }
 
   private comm: Kernel.IComm | null = null;
