@@ -4,6 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+# Marks of tests that start processes: a limit of their own, or a browser.
+_REAL = ("timeout", "browser")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A second try for tests of real processes and browsers: where other programs take the cores
+    for a second, what such a test times is not there to be seen. The summary names each rerun."""
+    for item in items:
+        if isinstance(item, pytest.Function) and any(map(item.get_closest_marker, _REAL)):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
 
 @pytest.fixture
 def short_trials(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from jupyter_ioscope.model.profile import Profile
 from tests import builders
 
 COUNT = 12
+EPOCHS = 12  # long enough for a few hundred stacks
 
 
 class Pictures(Dataset[Any]):
@@ -44,7 +45,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Profile:
         Image.fromarray(noise).resize((1200, 800)).save(folder / f"{index}.jpg")
     loader = DataLoader(Pictures(folder), batch_size=4, collate_fn=joined)
     with ioscope.profile() as profile:
-        for _ in range(4):
+        for _ in range(EPOCHS):
             for _batch in loader:
                 pass
     return profile.profile
@@ -58,9 +59,11 @@ def test_sizes_of_the_pictures_that_fetches_opened(recorded: Profile) -> None:
 
 @pytest.mark.timeout(300)
 def test_epochs_in_a_fixed_order_have_equal_checksums(recorded: Profile) -> None:
-    rows = [[row.digest for row in recorded.fetches if row.epoch == epoch] for epoch in range(4)]
+    rows = [
+        [row.digest for row in recorded.fetches if row.epoch == epoch] for epoch in range(EPOCHS)
+    ]
     assert all(rows[0])
-    assert rows[1:] == rows[:1] * 3
+    assert rows[1:] == rows[:1] * (EPOCHS - 1)
     assert len(set(rows[0])) == 1  # all pictures are the same, so are their batches
 
 
