@@ -185,6 +185,7 @@ def load(path: str | os.PathLike[str]) -> Recording:
     """Read a saved profile.
 
     Raises:
+        InputError: the path is none.
         ProfileFileError: there is no such file, or it is foreign, damaged or of another format.
     """
     return Recording.of(*files.load_all(path))
@@ -283,6 +284,7 @@ def save_baseline(
     from jupyter_ioscope.storage import baseline, baseline_file
 
     not_while_recording()
+    baseline_file.checked_target(file)  # before anything is measured
     options = baseline.Options(seconds, repeats, size_bytes, engine)
     found = baseline.measure(path, options, on_step)
     baseline_file.write(found, file)
@@ -315,12 +317,18 @@ def check_baseline(
     from jupyter_ioscope.storage import baseline, baseline_check, baseline_file
 
     not_while_recording()
-    before = baseline_file.read(file)
+    name = baseline_file.checked_name(file)
+    before = baseline_file.read(name)
     thresholds = baseline_check.Thresholds(*p99_s, *loss).checked()
     options = baseline.Options(seconds, repeats, size_bytes, engine)
     now = baseline.measure(path, options, on_step)
-    return baseline_check.compare(before, now, os.fspath(file), thresholds)
+    return baseline_check.compare(before, now, name, thresholds)
 
 
 def _profile_of(value: Profile | Recording | None) -> Profile | None:
-    return value.profile if isinstance(value, Recording) else value
+    found = value.profile if isinstance(value, Recording) else value
+    if found is not None and not isinstance(found, Profile):
+        raise InputError(
+            f"profile is a {type(found).__name__}: give what ioscope.load() or %%ioscope gave"
+        )
+    return found

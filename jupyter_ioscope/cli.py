@@ -18,6 +18,7 @@ from jupyter_ioscope import bench_commands, commands, exports, storage_commands
 from jupyter_ioscope.api import Recording, load
 from jupyter_ioscope.capture.profiler import CaptureOptions
 from jupyter_ioscope.errors import InputError, IoscopeError
+from jupyter_ioscope.model import files
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.progress_line import ProgressLine
 from jupyter_ioscope.targets import loader_of
@@ -97,6 +98,9 @@ def _parser() -> argparse.ArgumentParser:
 def _record(options: argparse.Namespace) -> int:
     if not os.path.isfile(options.script):
         raise InputError(f"there is no script {options.script!r}")
+    base = os.path.splitext(os.path.basename(options.script))[0]
+    path = f"{base}.ioscope.json" if options.save is None else options.save
+    files.target_of(path, "--save")  # before the script runs, which may take hours
     recording = Recording(
         CaptureOptions(
             seconds=options.seconds,
@@ -107,8 +111,6 @@ def _record(options: argparse.Namespace) -> int:
         )
     )
     code = _run_script(options.script, options.arguments, recording)
-    base = os.path.splitext(os.path.basename(options.script))[0]
-    path = options.save or f"{base}.ioscope.json"
     _print(recording, options.json)
     recording.save(path)
     print(f"profile: {path}", file=sys.stderr)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from jupyter_ioscope.errors import InputError, ProfileFileError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.paths import path_text
 
 if TYPE_CHECKING:
     from jupyter_ioscope.views.difference import Difference
@@ -100,11 +101,12 @@ def write_page(path: str, html: str, *profiles: str) -> None:
         InputError: it would take the place of one of them.
         ProfileFileError: it cannot be written.
     """
+    path_text(path, "--html", "the path of the page to write")
     for profile in profiles:
         if os.path.exists(path) and os.path.samefile(path, profile):
             raise InputError(f"{path!r} is the profile itself: give another name for the page")
     try:
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(html)
     except OSError as error:
         raise ProfileFileError(f"cannot write {path!r}: {error.strerror}") from error

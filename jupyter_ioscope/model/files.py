@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import gzip
 import json
 import os
 import tempfile
 import types
 import typing
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +24,7 @@ from jupyter_ioscope.errors import InputError, ProfileFileError
 from jupyter_ioscope.model.check import check_profile
 from jupyter_ioscope.model.comparison import Comparison, Offer
 from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.paths import path_text, special_at
 
 FORMAT = 1
 KIND = "ioscope profile"
@@ -49,12 +52,10 @@ def save(
     are what was offered for its loader and what was tried.
 
     Raises:
-        InputError: the folder does not exist.
+        InputError: the path is none, or its folder does not exist.
         ProfileFileError: the file cannot be written (full disk, no permission).
     """
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise InputError(f"cannot save to {str(path)!r}: the folder {target.parent} does not exist")
+    target = target_of(path)
     document = {"kind": KIND, "format": FORMAT, "profile": _encode(profile)}
     for name, values in (("offers", offers), ("comparisons", comparisons)):
         if values:
@@ -67,7 +68,23 @@ def save(
     try:
         write_whole(target, raw)
     except OSError as error:
-        raise ProfileFileError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+        raise ProfileFileError(
+            f"cannot write {str(target)!r}: {error.strerror or error}"
+        ) from error
+
+
+def target_of(path: object, name: str = "path") -> Path:
+    """Where a profile can be saved; `name` is the argument's, for the sentence.
+
+    Raises:
+        InputError: the path is none, or its folder does not exist.
+    """
+    target = Path(path_text(path, name, "the path of the file to write"))
+    if not os.path.isdir(target.parent):
+        raise InputError(
+            f"cannot save to {str(target)!r}: the folder {target.parent} does not exist"
+        )
+    return target
 
 
 def write_whole(target: Path, raw: bytes) -> None:
@@ -76,6 +93,8 @@ def write_whole(target: Path, raw: bytes) -> None:
     Raises:
         OSError: it cannot be written; nothing is left over.
     """
+    if what := special_at(str(target)):  # replacing /dev/null would take it from everybody
+        raise OSError(errno.EINVAL, f"it is {what}, and a file would take its place")
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(
@@ -95,6 +114,7 @@ def load(path: str | os.PathLike[str]) -> Profile:
     """Read a profile back.
 
     Raises:
+        InputError: the path is none.
         ProfileFileError: the file cannot be read, is no profile, is damaged, or has a format
             this version does not know.
     """
@@ -103,25 +123,29 @@ def load(path: str | os.PathLike[str]) -> Profile:
 
 def load_all(path: str | os.PathLike[str]) -> Saved:
     """Read back everything that `save` wrote except the picture; raises as `load` does."""
+    name = path_text(path, wanted="the path of a saved profile")
+    if what := special_at(name):
+        raise ProfileFileError(f"{name!r} is {what}: give the path of a saved profile")
     try:
-        raw = Path(path).read_bytes()
+        raw = Path(name).read_bytes()
         if raw[:2] == b"\x1f\x8b":
             raw = gzip.decompress(raw)
     except FileNotFoundError as error:
-        raise ProfileFileError(f"there is no file {str(path)!r}") from error
-    except (OSError, EOFError) as error:
-        raise ProfileFileError(f"{str(path)!r} cannot be read: {error}") from error
+        raise ProfileFileError(f"there is no file {name!r}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ProfileFileError(f"{name!r} cannot be read: {why}") from error
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise ProfileFileError(
-            f"{str(path)!r} is damaged or no ioscope profile: it is not complete JSON"
+            f"{name!r} is damaged or no ioscope profile: it is not complete JSON"
         ) from error
     if not isinstance(document, dict) or document.get("kind") != KIND:
-        raise ProfileFileError(f"{str(path)!r} is no ioscope profile: it does not say it is one")
+        raise ProfileFileError(f"{name!r} is no ioscope profile: it does not say it is one")
     if document.get("format") != FORMAT:
         raise ProfileFileError(
-            f"{str(path)!r} has format {document.get('format')!r}; this ioscope reads format "
+            f"{name!r} has format {document.get('format')!r}; this ioscope reads format "
             f"{FORMAT}: save it again with the version that wrote it, or install that version"
         )
     try:
@@ -131,10 +155,10 @@ def load_all(path: str | os.PathLike[str]) -> Saved:
             tuple[Comparison, ...], document.get("comparisons", []), "comparisons"
         )
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise ProfileFileError(f"{str(path)!r} is damaged: {error}") from error
+        raise ProfileFileError(f"{name!r} is damaged: {error}") from error
     problems = check_profile(profile)
     if problems:
-        raise ProfileFileError(f"{str(path)!r} is damaged: {problems[0]}")
+        raise ProfileFileError(f"{name!r} is damaged: {problems[0]}")
     return Saved(profile, offers, comparisons)
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.storage import Baseline, Circumstance, FileSystem, JobResult
+from jupyter_ioscope.paths import path_text
 from jupyter_ioscope.storage import apart, filesystems, fio
 from jupyter_ioscope.storage.baseline_jobs import OWN
 from jupyter_ioscope.storage.cgroups import Groups
@@ -73,7 +74,7 @@ def measure(
         CaptureError: the measuring process could not be started.
     """
     options = (options or Options()).checked()
-    place = os.path.abspath(os.path.expanduser(os.fsdecode(path)))
+    place = os.path.abspath(os.path.expanduser(path_text(path, wanted="the path of a folder")))
     tool = _tool(options.engine)
     jobs = _jobs(tool, options.depth)
     long_s = _SILENCE_S + len(jobs) * (options.seconds + 2)

@@ -10,8 +10,33 @@ from typing import cast
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.storage import Baseline
+from jupyter_ioscope.paths import path_text, special_at
 
 KIND, FORMAT = "ioscope storage baseline", 1
+
+
+def checked_name(file: object) -> str:
+    """The path of a baseline's file as text.
+
+    Raises:
+        InputError: it is no path.
+    """
+    return path_text(file, "file", "the path of the baseline's file")
+
+
+def checked_target(file: object) -> str:
+    """Where a baseline can be written, as text: to be asked before it is measured.
+
+    Raises:
+        InputError: it is no path, its folder is missing, or something else than a file lies there.
+    """
+    name = checked_name(file)
+    folder = os.path.dirname(os.path.abspath(name))
+    why = special_at(name) or ("a folder" if os.path.isdir(name) else "")
+    if why or not os.path.isdir(folder):
+        told = f"it is {why}" if why else f"the folder {folder} does not exist"
+        raise InputError(f"the baseline cannot be written to {name!r}: {told}")
+    return name
 
 
 def write(baseline: Baseline, file: str | os.PathLike[str]) -> None:
@@ -20,13 +45,14 @@ def write(baseline: Baseline, file: str | os.PathLike[str]) -> None:
     Raises:
         InputError: it cannot be written there.
     """
+    name = checked_target(file)
     document = {"kind": KIND, "format": FORMAT, "baseline": files.encoded(baseline)}
     raw = json.dumps(document, indent=1, allow_nan=False).encode()
     try:
-        files.write_whole(Path(file), raw)
+        files.write_whole(Path(name), raw)
     except OSError as error:
         raise InputError(
-            f"the baseline cannot be written to {os.fspath(file)!r}: {error.strerror or error}"
+            f"the baseline cannot be written to {name!r}: {error.strerror or error}"
         ) from error
 
 
@@ -36,9 +62,11 @@ def read(file: str | os.PathLike[str]) -> Baseline:
     Raises:
         InputError: there is none, or it is foreign, damaged or of another format.
     """
-    name = os.fspath(file)
+    name = checked_name(file)
+    if what := special_at(name):
+        raise InputError(f"{name!r} is {what}: give the path of a saved baseline")
     try:
-        document = json.loads(Path(file).read_bytes())
+        document = json.loads(Path(name).read_bytes())
     except FileNotFoundError:
         raise InputError(f"there is no baseline {name!r}: save one first") from None
     except OSError as error:

@@ -10,6 +10,7 @@ from typing import Any
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.storage import FileSystem, StorageCheck, Timing
+from jupyter_ioscope.paths import path_text
 from jupyter_ioscope.storage import answered, apart, filesystems, for_loader, kinds, thresholds
 from jupyter_ioscope.storage.cgroups import Groups
 from jupyter_ioscope.units import bytes_text, percent
@@ -32,7 +33,7 @@ def check(
         InputError: the place cannot be measured; one sentence says why.
         CaptureError: the measuring process could not be started.
     """
-    asked = _text_of(path)
+    asked = path_text(path, wanted="the path of a folder or a file")
     address = kinds.of_address(asked)
     if address is not None:
         local = address[0] in ("file", "local")
@@ -55,16 +56,6 @@ def check(
     return _judged(
         rows, filesystems.of_path(real), outcome, quick, profile, left, time.monotonic() - began
     )
-
-
-def _text_of(path: str | os.PathLike[str]) -> str:
-    try:
-        text = os.fsdecode(os.fspath(path))
-    except TypeError:
-        raise InputError(f"path is {path!r}: give the path of a folder or a file") from None
-    if not text or "\0" in text:
-        raise InputError(f"path is {text!r}: give the path of a folder or a file")
-    return text
 
 
 def _not_measured(address: str, quick: bool) -> StorageCheck:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from jupyter_ioscope.model.storage import Timing
+from jupyter_ioscope.paths import special
 from jupyter_ioscope.storage import page_cache, pressure
 from jupyter_ioscope.storage.own_engine import (
     LARGE,
@@ -111,25 +112,14 @@ def _looked_at(path: str) -> tuple[str, bool, int]:
     if stat.S_ISDIR(found.st_mode):
         return real, True, 0
     if not stat.S_ISREG(found.st_mode):
-        raise Refused(f"{path!r} is {_special(found.st_mode)}: name a folder or a file")
+        what = special(found.st_mode) or "no regular file"
+        raise Refused(f"{path!r} is {what}: name a folder or a file")
     if not os.access(real, os.R_OK):
         raise Refused(f"{path!r} may not be read: no permission")
     if found.st_size < SMALL:
         what = "empty" if not found.st_size else f"of {found.st_size} bytes only"
         raise Refused(f"{path!r} is {what}: name a larger file, or its folder")
     return real, False, found.st_size
-
-
-def _special(mode: int) -> str:
-    for test, name in (
-        (stat.S_ISFIFO, "a pipe"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISBLK, "a block device"),
-        (stat.S_ISCHR, "a character device"),
-    ):
-        if test(mode):
-            return name
-    return "no regular file"
 
 
 def _refuse_folder(path: str, plan: Plan, free: int) -> None:

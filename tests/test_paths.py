@@ -1,0 +1,94 @@
+"""Every public call that takes a path says in one sentence what is wrong with one that is none."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jupyter_ioscope as ioscope
+from jupyter_ioscope import exports
+from jupyter_ioscope.cli import main
+from jupyter_ioscope.errors import InputError, IoscopeError
+from jupyter_ioscope.model import files
+from jupyter_ioscope.recording import Recording
+from tests import builders
+
+NONE = {"None": None, "a number": 3, "nothing": "", "NUL": "a\0b"}
+
+
+def recording() -> Recording:
+    return Recording.of(builders.profile(), (), ())
+
+
+CALLS: dict[str, Callable[[Any], object]] = {
+    "load": ioscope.load,
+    "save": lambda path: recording().save(path),
+    "recording.export": lambda path: recording().export(path),
+    "export": lambda path: ioscope.export(builders.profile(), path),
+    "check_storage": ioscope.check_storage,
+    "save_baseline": ioscope.save_baseline,
+    "save_baseline's file": lambda path: ioscope.save_baseline(".", path),
+    "check_baseline's file": lambda path: ioscope.check_baseline(".", path),
+    "bench": lambda path: ioscope.bench("json", path),
+    "report --html": lambda path: exports.write_page(path, "<p>", "run.json"),
+}
+
+
+@pytest.mark.parametrize("bad", NONE)
+@pytest.mark.parametrize("call", CALLS)
+def test_what_is_no_path_is_named_with_its_value_and_what_to_give(call: str, bad: str) -> None:
+    with pytest.raises(InputError) as told:
+        CALLS[call](NONE[bad])
+    text = str(told.value)
+    assert "give" in text
+    assert repr(NONE[bad]) in text or f"a {type(NONE[bad]).__name__}" in text
+
+
+def test_a_path_in_bytes_is_a_path(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path / "run.ioscope.json")
+    recording().save(path)  # type: ignore[arg-type]
+    assert ioscope.load(path).profile == builders.profile()  # type: ignore[arg-type]
+
+
+def test_a_pipe_is_neither_read_nor_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.folded"
+    os.mkfifo(pipe)
+    for call in ("load", "save", "export", "save_baseline's file", "check_baseline's file"):
+        with pytest.raises(IoscopeError, match="pipe"):
+            CALLS[call](pipe)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_script_does_not_run_where_its_profile_cannot_be_saved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script, ran = tmp_path / "train.py", tmp_path / "ran"
+    script.write_text(f"open({str(ran)!r}, 'w')")
+    for where, words in (("", "--save is empty"), (str(tmp_path / "no/x.json"), "does not exist")):
+        assert main(["record", "--save", where, str(script)]) == 2
+        assert words in capsys.readouterr().err
+    assert not ran.exists()
+
+
+def test_a_profile_that_is_none_is_named(tmp_path: Path) -> None:
+    name: Any = "run.ioscope.json"
+    with pytest.raises(InputError, match="profile is a str"):
+        ioscope.limits(name)
+    with pytest.raises(InputError, match="profile is a str"):
+        ioscope.check_storage(tmp_path, profile=name)
+
+
+def test_damaged_gzip_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.json.gz"
+    files.save(builders.profile(), path)
+    raw = bytearray(path.read_bytes())
+    raw[30:40] = b"\xff" * 10
+    path.write_bytes(bytes(raw))
+    with pytest.raises(IoscopeError, match="cannot be read"):
+        ioscope.load(path)
