@@ -22,20 +22,24 @@ from jupyter_ioscope.model import files
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.progress_line import ProgressLine
 from jupyter_ioscope.targets import loader_of
+from jupyter_ioscope.terminal import Parser, say, tell, whatever_reads
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the return value is the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        return int(options.run(options))
+        code = int(options.run(options))
+        with whatever_reads(sys.stdout):
+            sys.stdout.flush()
+        return code
     except IoscopeError as error:
-        print(f"ioscope: {error}", file=sys.stderr)
+        tell(f"ioscope: {error}")
         return 2
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="python -m jupyter_ioscope",
         description="Why a training loop waits for data.",
     )
@@ -111,9 +115,9 @@ def _record(options: argparse.Namespace) -> int:
         )
     )
     code = _run_script(options.script, options.arguments, recording)
-    _print(recording, options.json)
     recording.save(path)
-    print(f"profile: {path}", file=sys.stderr)
+    _print(recording, options.json)
+    tell(f"profile: {path}")
     return code
 
 
@@ -167,13 +171,13 @@ def _report(options: argparse.Namespace) -> int:
 def _compare(options: argparse.Namespace) -> int:
     a = loader_of(options.a)
     result = commands.run_compare(a, loader_of(options.b) if options.b else None, options)
-    print(commands.as_json(result) if options.json else commands.text_of(result))
+    say(commands.as_json(result) if options.json else commands.text_of(result))
     return commands.code_of(result)
 
 
 def _tune(options: argparse.Namespace) -> int:
     result = commands.run_tune(loader_of(options.a), options)
-    print(commands.as_json(result) if options.json else commands.text_of(result))
+    say(commands.as_json(result) if options.json else commands.text_of(result))
     return commands.code_of(result)
 
 
@@ -192,12 +196,12 @@ def _baseline(options: argparse.Namespace) -> int:
 def _bench(options: argparse.Namespace) -> int:
     known = bench_commands.listed(options)
     if known:
-        print(known)
+        say(known)
         return 0
     result = bench_commands.run_bench(
         bench_commands.from_command_line(options), options, ProgressLine.of_terminal()
     )
-    print(commands.as_json(result) if options.json else bench_commands.text_of(result))
+    say(commands.as_json(result) if options.json else bench_commands.text_of(result))
     return 0
 
 
@@ -206,12 +210,12 @@ def _saved_profile(path: str | None) -> Profile | None:
 
 
 def _shown(result: object, options: argparse.Namespace) -> int:
-    print(commands.as_json(result) if options.json else storage_commands.text_of(result))
+    say(commands.as_json(result) if options.json else storage_commands.text_of(result))
     return storage_commands.code_of(result)
 
 
 def _print(recording: Recording, as_json: bool) -> None:
     if as_json:
-        print(commands.as_json(recording.diagnosis))
+        say(commands.as_json(recording.diagnosis))
     else:
-        print(recording)
+        say(recording)

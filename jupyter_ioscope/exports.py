@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from jupyter_ioscope.errors import InputError, ProfileFileError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.paths import path_text
+from jupyter_ioscope.terminal import say, tell
 
 if TYPE_CHECKING:
     from jupyter_ioscope.views.difference import Difference
@@ -74,7 +74,7 @@ def run_export(options: argparse.Namespace) -> int:
     profile = files.load(options.file)
     for path in options.out:
         export(profile, path)
-        print(f"exported: {path}", file=sys.stderr)
+        tell(f"exported: {path}")
     return 0
 
 
@@ -86,7 +86,7 @@ def add_difference(parser: argparse.ArgumentParser) -> None:
 
 def run_difference(options: argparse.Namespace) -> int:
     found = difference(files.load(options.a), files.load(options.b))
-    print(found)
+    say(found)
     if options.html:
         from jupyter_ioscope.views.page import page_of
 
@@ -110,4 +110,4 @@ def write_page(path: str, html: str, *profiles: str) -> None:
             file.write(html)
     except OSError as error:
         raise ProfileFileError(f"cannot write {path!r}: {error.strerror}") from error
-    print(f"page: {path}", file=sys.stderr)
+    tell(f"page: {path}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupyter_ioscope.errors import IoscopeError, TrialError
 from jupyter_ioscope.optional import ipython_shell
+from jupyter_ioscope.terminal import say
 from jupyter_ioscope.views.payload import progress_payload
 from jupyter_ioscope.views.results import payload_of
 
@@ -32,7 +33,7 @@ def in_kernel() -> bool:
 def show(recording: Recording) -> None:
     """Draw the report where a notebook can, print it elsewhere."""
     if not in_kernel():
-        print(recording)
+        say(recording)
         return
     from IPython.display import display
 

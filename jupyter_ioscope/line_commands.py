@@ -13,9 +13,10 @@ from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.progress_line import ProgressLine
 from jupyter_ioscope.recording import Recording
+from jupyter_ioscope.terminal import Parser, say
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
     """Raises for a mistake instead of ending the process."""
 
     def error(self, message: str) -> Any:
@@ -102,7 +103,7 @@ def _baseline(options: argparse.Namespace, _namespace: Mapping[str, Any]) -> Any
 def _bench(options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:
     known = bench_commands.listed(options)
     if known:
-        print(known)
+        say(known)
         return None
     target = bench_commands.named_or_path(options.target, namespace, _named)
     return bench_commands.run_bench(target, options, ProgressLine.of_cell())

@@ -29,6 +29,7 @@ from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.parts import Parts
 from jupyter_ioscope.model.profile import Cell
 from jupyter_ioscope.model.tuning import Tuning
+from jupyter_ioscope.terminal import Parser, say
 
 log = logging.getLogger("ioscope")
 
@@ -36,7 +37,7 @@ MAGIC = "%%ioscope"
 VARIABLE = "_ioscope"
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
     """An argument parser that never ends the kernel."""
 
     def error(self, message: str) -> NoReturn:
@@ -170,7 +171,7 @@ class Magic:
             try:
                 recording.start()
             except IoscopeError as error:
-                print(f"ioscope does not record this cell: {error}")
+                say(f"ioscope does not record this cell: {error}")
                 return
             self._options, self._recording, self._live = options, recording, live
             if live is not None:
@@ -224,7 +225,7 @@ class Magic:
             if options.save:
                 recording.save(options.save)
         except IoscopeError as problem:
-            print(f"ioscope: {problem}")
+            say(f"ioscope: {problem}")
         if not options.quiet:
             self._show(recording)
 
@@ -248,12 +249,10 @@ class Magic:
         try:
             recording.show()
         except KeyboardInterrupt:
-            print(
-                f"ioscope was interrupted before it drew the report; the profile is in {VARIABLE}"
-            )
+            say(f"ioscope was interrupted before it drew the report; the profile is in {VARIABLE}")
         except Exception as problem:
             log.warning("ioscope could not draw the report", exc_info=True)
-            print(
+            say(
                 f"ioscope could not draw the report ({type(problem).__name__}: {problem}); "
                 f"the profile is in {VARIABLE}"
             )
@@ -285,8 +284,8 @@ class Magic:
             known = ", ".join(("report", *line_commands.names()))
             if word and word not in ("-h", "--help"):
                 raise UsageError(f"%ioscope knows {known}; got {word!r}")
-            print(f"{parser().format_help()}\n%ioscope NAME runs a command: {known}.")
-            print("Each lists its options: %ioscope compare --help")
+            say(f"{parser().format_help()}\n%ioscope NAME runs a command: {known}.")
+            say("Each lists its options: %ioscope compare --help")
             return None
         try:
             return line_commands.run(line, self.shell.user_ns)
@@ -299,7 +298,7 @@ class Magic:
         except InputError as error:
             raise UsageError(str(error)) from None
         if options.help:
-            print(parser().format_help())
+            say(parser().format_help())
             return None
         return options
 

@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TextIO
 
+from jupyter_ioscope.terminal import fitted
+
 _EVERY_S = 0.25
 _COLUMNS = 90
 
@@ -35,7 +37,7 @@ class ProgressLine:
         if not self._live:
             if not self._shown:
                 self._shown = text
-                self._stream.write(f"{text}\n")
+                self._stream.write(fitted(f"{text}\n", self._stream))
             return
         now = time.monotonic()
         if self._shown and now - self._last_s < _EVERY_S:
@@ -51,6 +53,7 @@ class ProgressLine:
             self._stream.flush()
 
     def _write(self, text: str) -> None:
+        text = fitted(text, self._stream)
         self._stream.write("\r" + text.ljust(len(self._shown)))
         self._stream.flush()
         self._shown = text
