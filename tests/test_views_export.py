@@ -12,6 +12,7 @@ from jupyter_ioscope.errors import InputError, ProfileFileError
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import Frame, Stack, Stacks
 from jupyter_ioscope.views.export import ENDINGS, export, folded_text, speedscope_text, trace_text
+from jupyter_ioscope.views.places import places_of
 from tests import builders
 from tests.test_views_flame_waits import waiting
 from tests.view_values import HOSTILE, UNICODE, is_inert, profile
@@ -47,11 +48,13 @@ def speedscope_problems(document: Any) -> list[str]:
 
 
 def trace_problems(document: Any) -> list[str]:
-    """What the Trace Event Format asks of a JSON object with M, X and C events."""
+    """What the Trace Event Format asks of a JSON object with M, X and C events, and Perfetto of
+    times: it drops those below zero and calls the trace damaged."""
     found = [] if document.get("displayTimeUnit") in ("ms", "ns") else ["displayTimeUnit"]
     for event in document["traceEvents"]:
         whole = all(isinstance(event[key], int) for key in ("pid", "tid"))
-        timed = isinstance(event["ts"], (int, float)) and isinstance(event["name"], str)
+        timed = isinstance(event["ts"], (int, float)) and event["ts"] >= 0
+        timed = timed and isinstance(event["name"], str)
         named = event["ph"] != "M" or event["name"] in (
             "process_name", "thread_name", "process_sort_index",
         )  # fmt: skip
@@ -73,6 +76,8 @@ def test_the_checks_find_mistakes() -> None:
     assert speedscope_problems(wrong)
     trace = json.loads(trace_text(profile()))
     trace["traceEvents"][-1]["ph"] = "?"
+    assert trace_problems(trace)
+    trace["traceEvents"][-1] |= {"ph": "C", "ts": -1}
     assert trace_problems(trace)
 
 
@@ -127,6 +132,43 @@ def test_sampled_states_and_counters_are_in_the_trace() -> None:
     document = json.loads(trace_text(profile(2, states={"cpu": 0.5, "disk": 0.5})))
     names = {event["name"] for event in document["traceEvents"]}
     assert {"running", "disk", "CPU", "memory"} <= names
+
+
+def test_what_was_read_before_the_start_is_in_the_trace_from_its_start() -> None:
+    value = profile(2, states={"cpu": 0.5, "disk": 0.5})
+    late = builders.without(value, start_ns=value.start_ns + value.wall_ns // 2)
+    document = json.loads(trace_text(late))
+    assert trace_problems(document) == []
+    counters = [event for event in document["traceEvents"] if event["ph"] == "C"]
+    at_start = [event["name"] for event in counters if event["ts"] == 0]
+    assert "CPU" in at_start
+    assert len(at_start) == len(set(at_start))
+
+
+def test_own_code_is_told_by_line_and_libraries_by_function() -> None:
+    library = "/usr/lib/python3.11/queue.py"
+    frames = (
+        Frame("loop", "In [2]", 1, 2), Frame("loop", "In [2]", 4, 2), Frame("once", "/my/x.py", 7),
+        Frame("get", library, 171), Frame("get", library, 180),
+    )  # fmt: skip
+    places = places_of(frames)
+    assert [place.name for place in places] == [
+        "loop In [2]:1", "loop In [2]:4", "once", "get", "get",
+    ]  # fmt: skip
+    assert places[3] == places[4]
+    assert [place.line for place in places[:4]] == [1, 4, 7, 171]
+
+
+def test_threads_come_in_the_order_in_which_people_look_for_them() -> None:
+    frames = (Frame("run", "/my/x.py", 1),)
+    who = [("other", -1, "Feeder"), ("worker", 10, ""), ("consumer", -1, ""), ("worker", 2, "")]
+    stacks = tuple(Stack(role, worker, 7, thread, (0,), 5) for role, worker, thread in who)
+    crowd = Stack("other", -1, 7, "Feeder", (0,), 10**6)
+    made = Stacks("py-spy", 25.0, True, frames, (*stacks, crowd))
+    document = json.loads(speedscope_text(builders.without(profile(), stacks=made)))
+    assert [one["name"] for one in document["profiles"]] == [
+        "consumer (7)", "worker 2 (7)", "worker 10 (7)", "other (7) Feeder, several threads",
+    ]  # fmt: skip
 
 
 def test_folded_lines_hold_all_samples() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import STATES, ThreadReadings
+from jupyter_ioscope.views.quantities import Curve
 from jupyter_ioscope.views.timeline import ROWS, curves
 from jupyter_ioscope.views.words import clean
 
@@ -18,7 +19,10 @@ Event = dict[str, Any]
 
 
 def trace_events(profile: Profile) -> Iterator[Event]:
-    """Names, slices and counters; times in microseconds from the start of the profile."""
+    """Names, slices and counters; times in microseconds from the start of the profile.
+
+    None is negative: Perfetto drops such events and reports that data is lost.
+    """
     yield from _names(profile)
     yield from _batches(profile)
     yield from _fetches(profile)
@@ -34,7 +38,7 @@ def trace_events(profile: Profile) -> Iterator[Event]:
 
 def _names(profile: Profile) -> Iterator[Event]:
     pids = {profile.pid: clean(profile.label, 80) or "consumer"}
-    for info in profile.workers:
+    for info in sorted(profile.workers, key=lambda info: info.worker):
         pids.setdefault(info.pid, f"worker {info.worker}")
     for thread in profile.threads:
         pids.setdefault(thread.pid, f"{thread.role} {thread.pid}")
@@ -45,7 +49,7 @@ def _names(profile: Profile) -> Iterator[Event]:
     for pid in dict.fromkeys(row.pid for row in profile.fetches if row.worker >= 0):
         yield _meta("thread_name", pid, pid, name="fetches")
     for thread in profile.threads:
-        name = f"{thread.role}: {clean(thread.name, 60)}, sampled states"
+        name = f"states of {clean(thread.name, 60) or thread.role}"  # a viewer cuts long ones
         yield _meta("thread_name", thread.pid, _STATES_TID + thread.tid, name=name)
 
 
@@ -62,6 +66,7 @@ def _slice(
     end_ns: int,
     args: dict[str, Any],
 ) -> Event:
+    start_ns = max(start_ns, profile.start_ns)  # what went on already when the profile began
     return {
         "ph": "X",
         "name": name,
@@ -100,7 +105,8 @@ def _states(profile: Profile, thread: ThreadReadings) -> Iterator[Event]:
         start = when if start < 0 else start
         if at + 1 == len(thread.states) or thread.states[at + 1] != state:
             tid = _STATES_TID + thread.tid
-            yield _slice(profile, STATES[state], thread.pid, tid, start, ends[at], {})
+            if ends[at] > profile.start_ns:
+                yield _slice(profile, STATES[state], thread.pid, tid, start, ends[at], {})
             start = -1
 
 
@@ -109,11 +115,21 @@ def _counters(profile: Profile) -> Iterator[Event]:
         if row.key == "wait":
             continue  # every wait is a slice
         for label, curve in curves(profile, row):
-            for when, value in zip(curve.time_ns, curve.values, strict=True):
-                if math.isfinite(value):
-                    ts = (when - profile.start_ns) / 1e3
-                    args = {row.unit: value / row.unit_size}
-                    yield {
-                        "ph": "C", "name": label, "pid": profile.pid, "tid": 0, "ts": ts,
-                        "args": args,
-                    }  # fmt: skip
+            for ts, value in _from_start(profile, curve):
+                args = {row.unit: value / row.unit_size}
+                yield {
+                    "ph": "C", "name": label, "pid": profile.pid, "tid": 0, "ts": ts,
+                    "args": args,
+                }  # fmt: skip
+
+
+def _from_start(profile: Profile, curve: Curve) -> list[tuple[float, float]]:
+    """Microseconds and finite values; the last one from before the start holds at the start."""
+    found: list[tuple[float, float]] = []
+    for when, value in zip(curve.time_ns, curve.values, strict=True):
+        if math.isfinite(value):
+            ts = max(0.0, (when - profile.start_ns) / 1e3)
+            if found and found[-1][0] == ts == 0:
+                found.pop()
+            found.append((ts, value))
+    return found
