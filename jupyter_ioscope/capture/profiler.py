@@ -54,7 +54,7 @@ class CaptureOptions:
     """What to record. `seconds` and `batches` end the recording early; the cell goes on.
 
     States of threads and stacks are read `rate_hz` times a second; after the first seconds stacks
-    are read less often, see `two_pace`.
+    are read less often, see `two_pace`. `block_trace` takes rights that few have (`capture.block`).
     """
 
     seconds: float | None = None
@@ -62,6 +62,7 @@ class CaptureOptions:
     rate_hz: float = 25.0
     stacks: bool = True
     label: str = ""
+    block_trace: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (("seconds", self.seconds), ("batches", self.batches)):
@@ -142,6 +143,7 @@ class Profiler:
             rate_hz=options.rate_hz,
             stacks=options.stacks,
             stack_rate_hz=options.rate_hz,
+            block_trace=options.block_trace,
         )
         try:
             self._sampler: Sampler | None = Sampler.shared()
@@ -278,6 +280,7 @@ class Profiler:
             processes=sampled.processes,
             gc_pauses=observed.gc_pauses,
             transforms=observed.transforms,
+            block=sampled.block,
             not_measured=(
                 *self._gaps,
                 *recorder.gaps,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from jupyter_ioscope.model.block import BlockTrace
 from jupyter_ioscope.model.observed import HeldFile, ProcessUse
 from jupyter_ioscope.model.profile import Gap
 from jupyter_ioscope.model.readings import Series, Stacks, ThreadReadings
@@ -22,6 +23,7 @@ class SamplerRequest:
     rate_hz: float = 25.0
     stacks: bool = True
     stack_rate_hz: float = 25.0
+    block_trace: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,5 +38,6 @@ class SamplerResult:
     processes: tuple[ProcessUse, ...] = ()
     gaps: tuple[Gap, ...] = ()
     gpus: tuple[str, ...] = ()
+    block: BlockTrace | None = None
     sampler_cpu_s: float = 0.0
     stacks_cpu_s: float = 0.0

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from jupyter_ioscope.capture import held_files, process_use, roles, stacks
+from jupyter_ioscope.capture import block, held_files, process_use, roles, stacks
 from jupyter_ioscope.capture.cells import CellMap
 from jupyter_ioscope.capture.harvest import unpack_series
 from jupyter_ioscope.capture.helper_link import HelperError, HelperLink
@@ -53,6 +53,7 @@ class Sampler:
         self._request: SamplerRequest | None = None
         self._rights = _nothing("not started", stacks_wanted=False)
         self._asked_yama = False
+        self._traced = False  # whether the helper that lives was asked for a trace
 
     @classmethod
     def shared(cls) -> Sampler:
@@ -83,6 +84,7 @@ class Sampler:
         Takes at most about 0.5 s, and 5 s for the first profile of a kernel on a very busy machine.
         """
         self._request = request
+        self._traced = self._traced or request.block_trace
         try:
             with self._lock:
                 self._rights = self._start_helper(request)
@@ -188,6 +190,7 @@ class Sampler:
             ),
             gaps=tuple(dict.fromkeys(gaps)),
             gpus=tuple(packed["gpus"]),
+            block=block.unpacked(packed["block"], request.pid, workers, self._sys),
             sampler_cpu_s=packed["sampler_cpu_s"],
             stacks_cpu_s=packed["stacks_cpu_s"],
         )
@@ -248,6 +251,9 @@ class Sampler:
         link, self._link = self._link, None
         if link is not None:
             link.close(kill)
+            if kill and self._traced:
+                block.sweep(self._proc, self._sys)
+                self._traced = False
 
     def close(self) -> None:
         """End the helper process; the next start makes a new one. Harmless in a forked child."""

@@ -16,7 +16,7 @@ import shutil
 import signal
 import sys
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 from jupyter_ioscope.capture.request import FOLDER_PREFIX, SamplerRequest
 from jupyter_ioscope.capture.session import Session
@@ -99,7 +99,7 @@ class Helper:
             elif command["do"] == "stop":
                 session, self._session, self._starting = self._session, None, None
                 self._folder = None
-                result = session.stop() if session is not None else {"error": self._broken}
+                result = _stopped(session) if session is not None else {"error": self._broken}
                 self._answer(number, **result)
         except Exception as error:
             self._starting = None
@@ -130,6 +130,19 @@ class Helper:
             text = text[os.write(_STDOUT, text) :]
 
 
+def _stopped(session: Session) -> dict[str, Any]:
+    """What a session saw. One that fails leaves nothing behind either."""
+    try:
+        return session.stop()
+    except BaseException:
+        session.close()
+        raise
+
+
+def _leave(_number: int, _frame: object) -> NoReturn:
+    sys.exit(0)  # what is being recorded cleans up after itself
+
+
 def _raise_file_limit() -> None:
     """Four descriptors a thread are kept open; the soft limit is often 1024."""
     try:
@@ -147,6 +160,7 @@ def main() -> None:
     parser.add_argument("--sys", default="/sys")
     options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _leave)
     _raise_file_limit()
     try:
         Helper(options.parent, options.proc, options.sys).run()

@@ -14,6 +14,7 @@ from typing import Any
 
 from jupyter_ioscope import registry
 from jupyter_ioscope.capture import probes, rights
+from jupyter_ioscope.capture.block import BlockWatch
 from jupyter_ioscope.capture.gauges import NO_PROC, Gauges
 from jupyter_ioscope.capture.harvest import pack_series, pack_threads
 from jupyter_ioscope.capture.held_files import HeldFiles
@@ -59,6 +60,7 @@ class Session:
         self._close_due_s = now_s + _CLOSE_LOOK_S
         self._count_due_s = now_s
         self._attach_until_s = now_s + _ATTACH_S
+        self._block = BlockWatch(request.block_trace, proc, sys)  # last: nothing can fail after it
 
     def _start_watching(self) -> None:
         if not os.path.isdir(f"{self.proc}/{self.pid}/task"):
@@ -128,7 +130,8 @@ class Session:
 
     def due_in_s(self) -> float:
         """Time until there is something to do."""
-        return max(0.0, min(self._sample_due_s, self._count_due_s) - time.monotonic())
+        due_s = min(self._sample_due_s, self._count_due_s, self._block.due_s())
+        return max(0.0, due_s - time.monotonic())
 
     def tick(self) -> None:
         """Do what is due."""
@@ -144,6 +147,7 @@ class Session:
             if self._pyspy is not None:
                 self._pyspy.tick()
             self._read_gauges()
+        self._block.tick()
 
     def _sample(self, now_s: float) -> None:
         if self._watch is not None and self._tree is not None:
@@ -177,6 +181,8 @@ class Session:
         assert self._gauges is not None
         self._gauges.finish_opening()
         self._gauges.read(everything=True)
+        seen = [(one.pid, one.tid) for one in self._watch.all()] if self._watch is not None else []
+        block = self._block.finish(seen)
         threads: list[dict[str, Any]] = []
         if self._watch is not None and self._tree is not None:
             self._watch.count()
@@ -190,7 +196,8 @@ class Session:
             "held_files": self._held.packed(),
             "processes": self._uses.packed(),
             "series": [pack_series(item) for item in self._gauges.series() if len(item.values)],
-            "gaps": [*self.gaps, *self._gauges.gaps()],
+            "gaps": [*self.gaps, *self._gauges.gaps(), *self._block.gaps],
+            "block": block,
             "gpus": self._gauges.gpus(),
             "stack_files": self._pyspy.files if self._pyspy is not None else [],
             "no_stacks": self._no_stacks,
@@ -227,6 +234,7 @@ class Session:
             self._watch.close()
         self._uses.close()
         self._held.close()
+        self._block.close()
         if self._pyspy is not None and self._pyspy.running():
             self._pyspy.stop()
 

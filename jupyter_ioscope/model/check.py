@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jupyter_ioscope.model.block import check_block
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import ROLES, STATES
 
@@ -18,6 +19,7 @@ def check_profile(profile: Profile) -> list[str]:
         *_series(profile),
         *_stacks(profile),
         *_blocked(profile),
+        *(check_block(profile.block) if profile.block is not None else []),
     ]
 
 

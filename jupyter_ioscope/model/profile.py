@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
+from jupyter_ioscope.model.block import BlockTrace
 from jupyter_ioscope.model.observed import (
     BlockedStacks,
     FileUse,
@@ -120,6 +121,7 @@ class Profile:
     images: tuple[ImageSize, ...] = ()
     generators: tuple[Generator, ...] = ()
     ended_text: str = ""
+    block: BlockTrace | None = None
     cost: Cost = Cost()
     not_measured: tuple[Gap, ...] = ()
 
