@@ -250,11 +250,12 @@ def limits(profile: Profile | Recording | None = None) -> Limits:
     """What container, control groups and ulimits allow, and what that does to a loader.
 
     Args:
-        profile: of a loader; the advice then counts its workers' memory and its batches.
+        profile: of a loader; the advice then counts what its loop, workers and batches took.
     """
+    from jupyter_ioscope.capture.cores import sharing_ranks
     from jupyter_ioscope.storage.limits import limits as read
 
-    return read(_profile_of(profile))
+    return read(_profile_of(profile), ranks=sharing_ranks())
 
 
 def save_baseline(

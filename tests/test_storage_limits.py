@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
+from jupyter_ioscope.model.observed import ProcessUse
+from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.model.readings import Series
 from jupyter_ioscope.model.storage import Limit, Limits
 from jupyter_ioscope.storage.cgroups import Groups
 from jupyter_ioscope.storage.limits import Machine, limits
@@ -106,7 +110,49 @@ def test_snippets_are_those_of_the_place_and_ask_for_its_cores(tmp_path: Path) -
     (snippet,) = found.snippets
     assert snippet.place == "Kubernetes"
     assert "/dev/shm" in snippet.code
-    assert 'cpu: "3"' in snippet.code
+    assert 'cpu: "2.5"' in snippet.code
+
+
+def test_a_snippet_says_where_each_number_comes_from_and_names_what_is_not_known(
+    tmp_path: Path,
+) -> None:
+    plain = machine(tmp_path / "plain", {}, cores=2, all_cores=2)
+    code = "\n".join(snippet.code for snippet in limits(machine=plain).snippets)
+    for words in ("--cpus=2 ", "may be used here (affinity)", "--memory=MEMORY", "--shm-size=SHM",
+                  "memory: MEMORY", "sizeLimit: SHM", "peak memory of a report"):  # fmt: skip
+        assert words in code, words
+    assert "nofile" not in code  # nothing is tight: nothing is asked for
+    (limited,) = limits(machine=kubernetes(tmp_path / "pod")).snippets
+    assert "memory: 4000000000}" in limited.code
+    assert "the limit of now, which is nearly used up" in limited.code
+    known = "\n".join(row.code for row in limits(with_memory(), plain).snippets)
+    for words in ("--memory=2g", "held 1.20 GB at their peak", "4 batches of 1.20 MB",
+                  "--shm-size=64m"):  # fmt: skip
+        assert words in known, words
+
+
+def with_memory() -> Profile:
+    """Two workers; all processes together held 1.2 GB at their peak."""
+    held = Series("tree_pss_bytes", "bytes", "gauge", "tree", (0, 10**9), (1e9, 1.2e9))
+    return builders.without(builders.profile(), series=MappingProxyType({held.name: held}))
+
+
+@pytest.mark.parametrize(("step_ms", "ranks", "workers"), [(1.0, 1, 4), (1.0, 2, 2), (400.0, 1, 3)])
+def test_workers_get_the_cores_that_ranks_and_the_loop_leave(
+    tmp_path: Path, step_ms: float, ranks: int, workers: int
+) -> None:
+    here = machine(tmp_path, {}, cores=4, all_cores=4)
+    found = limits(builders.profile(step_ms=step_ms), here, ranks)
+    assert found.workers == workers
+    assert f"num_workers={workers}," in "\n".join(found.advice)
+
+
+def test_workers_follow_the_memory_that_is_left(tmp_path: Path) -> None:
+    use = ProcessUse(1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 10**9, 10, 1_000)
+    held = builders.without(builders.profile(), processes=(use,))
+    here = machine(tmp_path, {}, cores=4, all_cores=4)._replace(memory=(8 * GB, 1 * GB))
+    assert limits(held, here).workers == 2
+    assert limits(held, here._replace(memory=(8 * GB, 7 * GB))).workers == 4
 
 
 def test_version_1_in_docker_is_read_although_the_path_is_the_hosts(tmp_path: Path) -> None:
@@ -165,7 +211,7 @@ def test_slurm_gives_fewer_cores_than_the_node_has(tmp_path: Path) -> None:
         all_cores=64,
     )
     found = limits(machine=here)
-    assert (found.place, found.cores, found.workers) == ("Slurm", 4, 3)
+    assert (found.place, found.cores, found.workers) == ("Slurm", 4, 4)
     assert "4 cores on node0, 2 cores on node1" in row(found, "NUMA nodes").text
     assert [snippet.place for snippet in found.snippets] == ["Slurm"]
     assert found.not_known  # no control groups here

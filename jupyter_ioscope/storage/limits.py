@@ -11,6 +11,8 @@ from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.storage import Limit, Limits
 from jupyter_ioscope.storage import limits_advice, surroundings
 from jupyter_ioscope.storage.cgroups import Groups
+from jupyter_ioscope.storage.loader_needs import needs
+from jupyter_ioscope.storage.snippets import Ask, snippets
 from jupyter_ioscope.units import bytes_text, percent, seconds, significant
 
 # A loader with W workers keeps descriptors for W x prefetch batches of tensors, with the sharing
@@ -32,44 +34,66 @@ class Machine(NamedTuple):
     all_cores: int
     shm: tuple[int, int]  # (size, free) of /dev/shm; (-1, -1) where there is none
     ulimits: Mapping[str, int]  # -1: no limit
+    memory: tuple[int, int] = (-1, -1)  # (all, available) of the machine; -1 where unknown
 
 
 def this_machine() -> Machine:
     """The machine that this process runs on."""
+    groups = Groups()
     return Machine(
-        Groups(),
+        groups,
         os.environ,
         surroundings.affinity(),
         os.cpu_count() or 1,
         _shm("/dev/shm"),
         _ulimits(),
+        surroundings.memory(groups),
     )
 
 
-def limits(profile: Profile | None = None, machine: Machine | None = None) -> Limits:
-    """Read all limits. A profile adds its workers' memory to the advice."""
+def limits(
+    profile: Profile | None = None, machine: Machine | None = None, ranks: int = 1
+) -> Limits:
+    """Read all limits. A profile adds what its loop, workers and batches took to the advice; so
+    many `ranks` of one job share the cores."""
     here = machine or this_machine()
     place, evidence = surroundings.place(here.groups, here.environment)
     rows = tuple(_rows(here))
-    cores = usable_cores(here)
+    cores, source = usable_cores(here)
+    wanted = needs(profile)
+    count = limits_advice.workers(cores, ranks, wanted)
+    if wanted.worker_bytes > 0:
+        left = limits_advice.left_bytes({row.name: row for row in rows}, here, wanted)
+        count = count if left is None else max(1, min(count, int(left // wanted.worker_bytes)))
+    limit = next((row for row in rows if row.name == "memory"), None)
+    asked = Ask(cores, source, count, wanted, limit, tuple(_few(rows)))
     return Limits(
         place=place,
         evidence=evidence,
         cores=cores,
-        workers=limits_advice.workers(cores),
+        workers=count,
         limits=rows,
-        advice=tuple(limits_advice.advice(rows, cores, here, profile)),
-        snippets=limits_advice.snippets(place, cores),
+        advice=tuple(limits_advice.advice(rows, asked, here, ranks)),
+        snippets=snippets(place, asked),
         not_known=tuple(_not_known(here)),
     )
 
 
-def usable_cores(here: Machine) -> float:
-    """Affinity, cut to the CPU quota and to what Slurm gives a task."""
-    allowed = float(len(here.cores))
-    quota = here.groups.cpu_quota()
-    slurm = surroundings.slurm_cores(here.environment)
-    return min(allowed, quota[0] if quota else allowed, float(slurm) if slurm else allowed)
+def usable_cores(here: Machine) -> tuple[float, str]:
+    """(affinity, cut to the CPU quota and to what Slurm gives a task; which of them it is)."""
+    known = [(float(len(here.cores)), "affinity")]
+    if quota := here.groups.cpu_quota():
+        known.append((quota[0], "CPU quota"))
+    if slurm := surroundings.slurm_cores(here.environment):
+        known.append((float(slurm), "Slurm's cores a task"))
+    return min(known, key=lambda row: row[0])
+
+
+def _few(rows: tuple[Limit, ...]) -> Iterator[tuple[str, int]]:
+    """Limits that are tight here, with the number from which on they are not."""
+    enough = {"open files": FEW_FILES, "processes and threads": _FEW_PIDS}
+    return ((row.name, enough[row.name]) for row in rows
+            if row.name in enough and row.state == "tight")  # fmt: skip
 
 
 def _rows(here: Machine) -> Iterator[Limit]:
@@ -125,6 +149,13 @@ def _cpu(here: Machine) -> Iterator[Limit]:
 
 def _memory(here: Machine) -> Iterator[Limit]:
     groups = here.groups
+    size, available = here.memory
+    if size > 0 and available >= 0:
+        yield Limit(
+            "memory of the machine", size, f"{bytes_text(size)}, {bytes_text(available)} available",
+            "/proc/meminfo", "tight" if available < size * (1 - _NEARLY) else "ok",
+            "what all programs share, the page cache of the files included",
+        )  # fmt: skip
     found = groups.smallest("memory", "memory.max", "memory.limit_in_bytes")
     used = groups.own("memory", "memory.current", "memory.usage_in_bytes")
     if found is not None:

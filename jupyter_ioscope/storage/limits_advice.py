@@ -1,4 +1,4 @@
-"""Advice that follows the limits, and configuration to copy."""
+"""Advice that follows the limits."""
 
 from __future__ import annotations
 
@@ -6,43 +6,63 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from jupyter_ioscope.model.profile import Profile
-from jupyter_ioscope.model.storage import Limit, Snippet
-from jupyter_ioscope.units import bytes_text, percent
+from jupyter_ioscope.model.storage import Limit
+from jupyter_ioscope.storage.loader_needs import Needs, waiting
+from jupyter_ioscope.storage.snippets import Ask
+from jupyter_ioscope.units import bytes_text, percent, significant
 
 if TYPE_CHECKING:
     from jupyter_ioscope.storage.limits import Machine
 
 
-def workers(cores: float) -> int:
-    """A number of workers to begin with where decoding keeps cores busy: one core is the loop's."""
-    return max(1, math.floor(cores + 0.5) - 1)
+def workers(cores: float, ranks: int, needs: Needs) -> int:
+    """A number of workers to begin with where they keep cores busy: one a core, less what the loop
+    itself uses, where a profile says that.
+
+    One a core is also what torch warns beyond (DataLoader's "suggested max number of worker").
+    """
+    loop = needs.loop_cores if needs.loop_cores > 0 else 0.0
+    return max(1, math.ceil(cores / ranks - loop - 0.5))  # to the nearest, a half down
 
 
-def advice(
-    rows: tuple[Limit, ...], cores: float, here: Machine, profile: Profile | None
-) -> Iterator[str]:
+def advice(rows: tuple[Limit, ...], asked: Ask, here: Machine, ranks: int) -> Iterator[str]:
     """What to do, most pressing first."""
     by_name = {row.name: row for row in rows}
     yield from _hit(by_name)
-    count = workers(cores)
-    yield (
-        f"{cores:g} cores may be used: begin with num_workers={count} where workers "
-        "decode (the loop then has a core as well); where they wait for storage, more can help: "
-        "try with `%ioscope tune`."
-    )
-    if len(here.cores) < here.all_cores or cores < len(here.cores):
+    yield _begin(asked, ranks)
+    if len(here.cores) < here.all_cores or asked.cores < len(here.cores):
         yield (
             f"Do not derive num_workers from os.cpu_count(), which says {here.all_cores} here: use "
             "len(os.sched_getaffinity(0)), and mind the quota."
         )
-    if cores < here.all_cores:
+    if asked.cores < here.all_cores:
         yield (
             "Libraries size their thread pools by all cores: set OMP_NUM_THREADS=1 for workers, "
             "and cv2.setNumThreads(0) where OpenCV decodes."
         )
-    yield from _for_profile(by_name, here, profile)
+    yield from _for_profile(by_name, here, asked.needs)
     yield from _tight(by_name)
+
+
+def _begin(asked: Ask, ranks: int) -> str:
+    loop = asked.needs.loop_cores
+    shared = f", shared by {ranks} ranks" if ranks > 1 else ""
+    many = f"{asked.cores:g} core{'' if asked.cores == 1 else 's'}"
+    told = (
+        f"{many} may be used ({asked.cores_from}{shared}): where workers decode, begin with "
+        f"num_workers={asked.workers}, "
+    )
+    if loop >= 0:
+        told += (
+            f"one a core beside the {significant(loop, 2)} cores that the loop itself used in the "
+            "profile; where they wait for storage, more can help"
+        )
+    else:
+        told += (
+            "one a core; where they wait for storage, more can help, and where the loop computes "
+            "on these cores itself, fewer (after %%ioscope this line takes off what it uses)"
+        )
+    return f"{told}. `%ioscope tune` tries."
 
 
 def _hit(rows: dict[str, Limit]) -> Iterator[str]:
@@ -58,32 +78,35 @@ def _hit(rows: dict[str, Limit]) -> Iterator[str]:
         )
 
 
-def _for_profile(rows: dict[str, Limit], here: Machine, profile: Profile | None) -> Iterator[str]:
-    if profile is None:
-        return
-    own = [use.last_private_bytes for use in profile.processes if use.worker >= 0]
-    largest = max(own, default=-1)
-    memory = rows.get("memory")
-    if largest > 0 and memory is not None:
-        used = here.groups.own("memory", "memory.current", "memory.usage_in_bytes")
-        left = memory.value - (used[0] if used else 0) + sum(own)
-        fit = max(0, int(left // largest))
+def _for_profile(rows: dict[str, Limit], here: Machine, needs: Needs) -> Iterator[str]:
+    left = left_bytes(rows, here, needs)
+    if needs.worker_bytes > 0 and left is not None:
         yield (
-            f"A worker of the profile holds {bytes_text(largest)} of its own: about {fit} of them "
-            f"fit under the memory limit."
+            f"A worker of the profile holds {bytes_text(needs.worker_bytes)} of its own: about "
+            f"{int(left // needs.worker_bytes):,} of them fit into the memory that is left."
         )
-    batch = max((fetch.batch_bytes for fetch in profile.fetches), default=0)
     size = here.shm[0]
-    if batch > 0 and size > 0:
-        for loader in profile.loaders:
-            ahead = loader.num_workers * (loader.prefetch_factor or 2)
-            if loader.num_workers:
-                state = "too small" if ahead * batch > size else "enough"
-                yield (
-                    f"{loader.num_workers} workers × {loader.prefetch_factor or 2} batches of "
-                    f"{bytes_text(batch)} need {bytes_text(ahead * batch)} of /dev/shm: "
-                    f"{bytes_text(size)} are {state}."
-                )
+    if needs.batch_bytes <= 0 or size <= 0:
+        return
+    for loader in needs.loaders:
+        if loader.num_workers:
+            need = waiting(loader) * needs.batch_bytes
+            state = "too small" if need > size else "enough"
+            yield (
+                f"{loader.num_workers} workers × {waiting(loader) // loader.num_workers} batches "
+                f"of {bytes_text(needs.batch_bytes)} need {bytes_text(need)} of /dev/shm: "
+                f"{bytes_text(size)} are {state}."
+            )
+
+
+def left_bytes(rows: dict[str, Limit], here: Machine, needs: Needs) -> float | None:
+    """Memory that workers can still take, those of the profile counted as gone; None if unknown."""
+    limit, machine = rows.get("memory"), here.memory[1]
+    known = [float(machine)] if machine > 0 else []
+    if limit is not None:
+        used = here.groups.own("memory", "memory.current", "memory.usage_in_bytes")
+        known.append(limit.value - (used[0] if used else 0))
+    return max(0.0, min(known)) + needs.workers_bytes if known else None
 
 
 def _tight(rows: dict[str, Limit]) -> Iterator[str]:
@@ -109,41 +132,3 @@ def _tight(rows: dict[str, Limit]) -> Iterator[str]:
         )
     if tight("NUMA nodes"):
         yield "Keep one training process and its workers on one node: numactl --cpunodebind=0."
-
-
-def snippets(place: str, cores: float) -> tuple[Snippet, ...]:
-    """How to ask for what a loader needs; that of the place itself comes first."""
-    count = max(1, math.floor(cores + 0.5))
-    made = [
-        Snippet("Docker", _DOCKER.format(cores=count)),
-        Snippet("Kubernetes", _KUBERNETES.format(cores=count)),
-        Snippet("Slurm", _SLURM.format(cores=count)),
-    ]
-    known = [row for row in made if row.place in place or place == "plain"]
-    if "Podman" in place:
-        known = [Snippet("Docker", made[0].code.replace("docker run", "podman run"))]
-    return tuple(known if "Slurm" in place else [row for row in known if row.place != "Slurm"])
-
-
-# --shm-size: Docker's default is 64 MB; nofile: soft and hard limit.
-_DOCKER = """\
-docker run --cpus={cores} --memory=32g --shm-size=8g \\
-    --ulimit nofile=65536:65536 --pids-limit=4096 IMAGE"""
-# A container's /dev/shm is 64 MB; an emptyDir in memory replaces it and counts as memory used.
-_KUBERNETES = """\
-spec:
-  containers:
-  - name: train
-    image: IMAGE
-    resources:
-      requests: {{cpu: "{cores}", memory: 32Gi}}
-      limits: {{memory: 32Gi}}   # no CPU limit: no throttling
-    volumeMounts:
-    - {{name: shm, mountPath: /dev/shm}}
-  volumes:
-  - name: shm
-    emptyDir: {{medium: Memory, sizeLimit: 8Gi}}"""
-_SLURM = """\
-#SBATCH --cpus-per-task={cores}
-#SBATCH --mem=32G
-srun --cpus-per-task=$SLURM_CPUS_PER_TASK python train.py"""

@@ -55,6 +55,17 @@ def numa_nodes(groups: Groups, cores: set[int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(found, key=lambda row: int(row[0][4:])))
 
 
+def memory(groups: Groups) -> tuple[int, int]:
+    """(all, available) bytes of the machine's memory, by proc_meminfo(5); -1 where unknown."""
+    found = {}
+    for line in groups.text("proc/meminfo").splitlines():
+        name, _, rest = line.partition(":")
+        number = rest.split()[:1]
+        if number and number[0].isdigit():
+            found[name] = int(number[0]) * 1024
+    return found.get("MemTotal", -1), found.get("MemAvailable", -1)
+
+
 def _numbers(text: str) -> set[int]:
     found: set[int] = set()
     for part in text.split(","):
