@@ -53,6 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "thread states and stacks per second (default 25)"
     record.add_argument("--rate", type=float, default=25.0, metavar="HZ", help=text)
     record.add_argument("--no-stacks", action="store_true", help="no flame graph, lower cost")
+    text = "also trace the requests of block devices; takes rights on tracefs (root)"
+    record.add_argument("--block-trace", action="store_true", help=text)
     record.add_argument("--label", metavar="TEXT", help="a name for the report")
     record.add_argument("--json", action="store_true", help="print the diagnosis as JSON")
     record.set_defaults(run=_record)
@@ -112,6 +114,7 @@ def _record(options: argparse.Namespace) -> int:
             rate_hz=options.rate,
             stacks=not options.no_stacks,
             label=options.label or os.path.basename(options.script),
+            block_trace=options.block_trace,
         )
     )
     code = _run_script(options.script, options.arguments, recording)

@@ -78,6 +78,11 @@ def parser() -> argparse.ArgumentParser:
         help="with or without a flame graph; without, the cost is lower",
     )
     made.add_argument(
+        "--block-trace",
+        action="store_true",
+        help="also trace the requests of block devices; takes rights on tracefs (root)",
+    )
+    made.add_argument(
         "--live", action=argparse.BooleanOptionalAction, help="a line of progress under the cell"
     )
     made.add_argument("--save", metavar="PATH", help="also write the profile to PATH")
@@ -107,6 +112,7 @@ def parse(line: str) -> argparse.Namespace:
         rate_hz=usual.rate_hz if options.rate is None else options.rate,
         stacks=usual.stacks if options.stacks is None else options.stacks,
         label=options.label,
+        block_trace=options.block_trace,
     )
     return options
 
