@@ -47,6 +47,7 @@ def profile(
     rate_hz: float = 25.0,
     stacks: bool = True,
     label: str | None = None,
+    block_trace: bool = False,
 ) -> Recording:
     """Record the loaders iterated in a `with` block.
 
@@ -56,13 +57,20 @@ def profile(
         rate_hz: thread states and stacks per second and thread, 1 to 200.
         stacks: whether to sample stacks for the flame graph.
         label: a name for the report.
+        block_trace: whether to trace the requests of block devices, too; takes rights on tracefs
+            (root). Without them the report says so and lacks only that.
 
     Raises:
         InputError: an argument cannot be used, or another recording is running here.
     """
     return Recording(
         CaptureOptions(
-            seconds=seconds, batches=batches, rate_hz=rate_hz, stacks=stacks, label=label or ""
+            seconds=seconds,
+            batches=batches,
+            rate_hz=rate_hz,
+            stacks=stacks,
+            label=label or "",
+            block_trace=block_trace,
         )
     )
 
