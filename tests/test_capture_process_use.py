@@ -17,10 +17,14 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader, Dataset  # noqa: E402
 
 from jupyter_ioscope.api import profile  # noqa: E402
+from jupyter_ioscope.capture.observers import own_counters  # noqa: E402
 from jupyter_ioscope.capture.observers.own_counters import (  # noqa: E402
-    _worth_asking,
+    _exactly,
+    _how_to_ask,
+    _not_asked,
     read_own,
 )
+from jupyter_ioscope.capture.own_pages import sampled_private_bytes  # noqa: E402
 from jupyter_ioscope.capture.process_use import (  # noqa: E402
     UNREADABLE,
     Counters,
@@ -116,14 +120,39 @@ def test_memory_and_open_files_of_a_worker_grow_as_it_keeps_them(path: Path) -> 
 
 def test_private_memory_is_asked_for_where_that_is_little_beside_the_loop() -> None:
     minute_ns = 60_000_000_000
-    assert not _worth_asking(minute_ns, faults=100), "few pages: nothing to be found"
-    assert _worth_asking(minute_ns, faults=5_000)
-    assert not _worth_asking(1_000, faults=100_000), "asking would take longer than the loop"
-    # Of this process, between what is spent where few and where many pages were taken.
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    lasted_ns = int(pages * 90 / 0.02)
-    assert not _worth_asking(lasted_ns, faults=5_000)
-    assert _worth_asking(lasted_ns, faults=50_000)
+    assert _how_to_ask(minute_ns, faults=100) is _not_asked, "few pages: nothing to be found"
+    assert _how_to_ask(minute_ns, faults=5_000) is _exactly
+    assert _how_to_ask(1_000, faults=100_000) is _not_asked, "it would take longer than the loop"
+
+
+def test_of_a_loop_that_is_too_short_for_that_some_pages_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    half_a_second_ns = 500_000_000
+    many = b"0 500000 0 0"
+    monkeypatch.setattr(own_counters.procfs, "read", lambda *_: many)
+    assert _how_to_ask(half_a_second_ns, faults=5_000) is sampled_private_bytes
+    assert _how_to_ask(half_a_second_ns // 2, faults=5_000) is _not_asked
+
+
+def test_a_sample_of_pages_tells_copied_memory_from_shared() -> None:
+    """A child copies a third of what it shares with its parent, and says so of itself."""
+    shared = bytearray(b"x" * 60 * MB)
+    end, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            before = sampled_private_bytes()
+            shared[: 20 * MB : 4096] = b"y" * len(range(0, 20 * MB, 4096))
+            os.write(told, f"{before} {sampled_private_bytes()}".encode())
+        finally:
+            os._exit(0)
+    os.close(told)
+    before, after = map(int, os.read(end, 100).split())
+    os.close(end)
+    os.waitpid(child, 0)
+    assert before >= 0
+    assert 10 * MB < after - before < 30 * MB
 
 
 def test_writes_are_counted(tmp_path: Path) -> None:

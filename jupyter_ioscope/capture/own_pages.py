@@ -1,0 +1,69 @@
+"""How much memory is this process's own, from a sample of its pages.
+
+`smaps_rollup` walks every page of a process: 5 ms for a worker with torch, which is more than one
+percent of a loop of half a second. Here two hundred short stretches of its anonymous memory are
+looked up in `pagemap` instead: 1.5 ms, most of it for the list of its mappings.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import re
+
+from jupyter_ioscope.capture import procfs
+
+# A line of `maps` without a file: writable, private, device and inode zero, see proc(5).
+_ANONYMOUS = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) rw-p \S+ 00:00 0\b", re.MULTILINE)
+_ENTRY_BYTES = 8
+_PAGES = 16  # of one stretch: neighbours are much alike, a further stretch tells more
+_STRETCHES = 200
+# One stretch then stands for at most 5 MB. Of more memory it would stand for too much.
+_MOST_BYTES = 1_000_000_000
+# The last byte of an entry, see the kernel's admin-guide/mm/pagemap.rst: bit 63 present, bit 56
+# mapped by nobody else, bit 61 of a file.
+_OWN = b"\x81"
+
+
+def sampled_private_bytes() -> int:
+    """Anonymous memory that no other process has mapped, as `Private_*` of `smaps` counts it: what
+    was copied since the fork, and what was allocated. -1 where it cannot be told.
+
+    An estimate: stretches of 16 pages, evenly spaced from a random place on. Where single stretches
+    are private or not by chance, with a share p, its standard error is sqrt(p (1 - p) / 200) of the
+    anonymous memory; memory is copied in longer runs, and 10 to 75 of 360 MB came within 3 MB.
+    """
+    page = mmap.PAGESIZE
+    try:
+        regions = [
+            (int(start, 16) // page, int(end, 16) // page)
+            for start, end in _ANONYMOUS.findall(procfs.read_all("/proc/self/maps"))
+        ]
+        pages = sum(end - start for start, end in regions)
+        if not 0 < pages * page <= _MOST_BYTES:
+            return -1
+        own, seen = _looked_up(regions, max(_PAGES, pages // _STRETCHES))
+    except (OSError, ValueError):
+        return -1
+    return round(pages * page * own / seen) if seen else -1
+
+
+def _looked_up(regions: list[tuple[int, int]], every: int) -> tuple[int, int]:
+    """(pages of this process alone, pages looked at): 16 out of `every` that follow each other."""
+    own = seen = 0
+    fd = os.open("/proc/self/pagemap", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        skip = random.Random().randrange(every)  # the user's own generator stays as it is
+        for start, end in regions:
+            at = start + skip
+            while at < end:
+                many = min(_PAGES, end - at)
+                raw = os.pread(fd, many * _ENTRY_BYTES, at * _ENTRY_BYTES)
+                own += raw[_ENTRY_BYTES - 1 :: _ENTRY_BYTES].count(_OWN)
+                seen += len(raw) // _ENTRY_BYTES
+                at += every
+            skip = at - end
+    finally:
+        os.close(fd)
+    return own, seen
