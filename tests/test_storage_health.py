@@ -417,6 +417,57 @@ def test_few_slow_requests_are_judged_by_their_median() -> None:
     assert thresholds.overall(thresholds.judge(rows, 0.0)) == "healthy"
 
 
+def moments(*latencies_ms: float) -> Timing:
+    """Random reads that took so long, in this order."""
+    took = [int(value * 1e6) for value in latencies_ms]
+    found = own_engine.timing("random read", took, 4096)
+    return found._replace(answered_by="device")
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        (moments(*[0.1] * 500), "healthy"),
+        (moments(*[0.1] * 400, *[20.0] * 20, *[0.1] * 80), "unknown"),  # one bad moment
+        (moments(*([0.1] * 19 + [20.0]) * 25), "dangerous"),  # all the time
+        (moments(*([0.1] * 19 + [13.0]) * 20, *([0.1] * 4 + [20.0]) * 20), "degraded"),  # at least
+        (moments(*[0.1] * 100, 20.0, 20.0), "unknown"),  # too few to know a 99th percentile
+        (moments(0.1, 16.0, 16.0, 16.0), "unknown"),
+        (moments(16.0, 16.0, 16.0, 16.0), "dangerous"),
+    ],
+)
+def test_storage_is_only_as_bad_as_all_of_what_the_requests_can_tell(
+    row: Timing, verdict: str
+) -> None:
+    judged = thresholds.judge((row,), 0.0)
+    assert thresholds.overall(judged) == verdict
+    told = " ".join(thresholds.reasons(judged))
+    assert ("it cannot be told whether that is healthy" in told) == (verdict == "unknown")
+    assert (" as far as this can tell" in told) == (verdict in ("unknown", "degraded"))
+
+
+def test_what_others_wrote_a_moment_before_is_no_fault_of_the_storage() -> None:
+    row = timing("random read")
+    assert thresholds.overall(thresholds.judge((row,), 0.2, 0.0)) == "healthy"
+    assert thresholds.overall(thresholds.judge((row,), 0.2, 0.16)) == "dangerous"
+
+
+def test_a_stream_held_up_once_is_not_called_slow() -> None:
+    took = [2_000_000] * 9 + [40_000_000]
+    once = own_engine.timing("sequential read", took, 1 << 20)._replace(answered_by="device")
+    assert once.bytes_per_s < 200e6
+    (judged,) = [r for r in thresholds.judge((once,), 0.0) if r.what == "sequential read"]
+    assert judged.verdict == "unknown"
+    assert own_engine.timing("sequential read", [], 1 << 20).bytes_per_s_range == (0.0, 0.0)
+
+
+def test_time_in_line_for_a_core_is_no_time_of_a_request() -> None:
+    in_line = iter((0, 50_000_000, 50_000_000, 50_000_000, 50_000_000, 50_010_000))
+    took = own_engine.timed(lambda _: time.sleep(0.05), range(3), 10.0, lambda: next(in_line))
+    assert took[0] < took[1] - 40_000_000
+    assert took[2] >= 50_000_000  # so short a time in line is part of every request
+
+
 def test_a_profile_says_what_the_numbers_mean_for_its_loader() -> None:
     profile = builders.profile()
     rows = (timing("sequential read", 500e6), timing("random read"), timing("open"))

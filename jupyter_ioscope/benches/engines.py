@@ -15,12 +15,12 @@ from jupyter_ioscope.benches._targets import file_of
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.bench import BenchTable
 from jupyter_ioscope.storage import filesystems, page_cache
+from jupyter_ioscope.storage.doubt import percentile
 from jupyter_ioscope.storage.own_engine import (
     SMALL,
     at_depth,
     buffer_of,
     opened,
-    percentile,
     reader,
     scattered,
 )

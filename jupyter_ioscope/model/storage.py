@@ -91,7 +91,8 @@ class FileSystem:
 
 
 class Timing(NamedTuple):
-    """Requests of one kind, one after the other. Latencies are those of one request.
+    """Requests of one kind, one after the other. Latencies are those of one request; what it stood
+    in line for a core is `queued_s`, of all requests together, and not in them.
 
     `bytes_per_s` counts bytes over the whole stretch, a final fsync included; 0 for requests that
     move none. `request_bytes` is the size of one, 0 for opens and the like.
@@ -107,16 +108,24 @@ class Timing(NamedTuple):
     worst_s: float
     answered_by: str = "unproven"
     how: str = ""  # how it is known
+    queued_s: float = 0.0
+    # (low, high) between which the number lies as far as so few requests can tell.
+    p50_range_s: tuple[float, float] = (-1.0, -1.0)
+    p99_range_s: tuple[float, float] = (-1.0, -1.0)
+    bytes_per_s_range: tuple[float, float] = (-1.0, -1.0)
 
 
 class Judged(NamedTuple):
-    """One number against its thresholds. `source` says where the thresholds come from."""
+    """One number against its thresholds. `source` says where the thresholds come from; the verdict
+    is "unknown" for a number that is bad, but could as well be a good one, `doubt` says how.
+    """
 
     what: str
     value: str
     verdict: str
     thresholds: str
     source: str
+    doubt: str = ""
 
 
 @dataclass(frozen=True)

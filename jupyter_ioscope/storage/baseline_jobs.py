@@ -11,12 +11,12 @@ from typing import Any
 
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.storage import fio, measure, page_cache
+from jupyter_ioscope.storage.doubt import percentile
 from jupyter_ioscope.storage.own_engine import (
     LARGE,
     at_depth,
     buffer_of,
     opened,
-    percentile,
     reader,
     scattered,
     sequential,

@@ -19,6 +19,7 @@ from jupyter_ioscope.units import bytes_text, percent
 SILENCE_S = (6.0, 30.0)
 _TOTAL_S = (12.0, 120.0)
 _REMOVE_S = 2.0
+_IN_LINE = 0.05  # of the time of the reads: worth a sentence
 
 
 def check(
@@ -107,7 +108,7 @@ def _judged(
 ) -> StorageCheck:
     look, timings = rows.get("look", {}), _timings(rows["timings"], file_system)
     _, iowait = rows.get("quiet", {}).get("shares", (-1.0, -1.0))
-    judged = thresholds.judge(timings, iowait)
+    judged = thresholds.judge(timings, iowait, float(rows.get("quiet", {}).get("lowest", -1.0)))
     verdict, reasons = thresholds.overall(judged), list(thresholds.reasons(judged))
     if outcome.silent:
         verdict = "dangerous"
@@ -179,6 +180,13 @@ def _notes(
             "The reads are of data written a moment before, which a cache inside the device, or "
             "of the host below a virtual machine, may still hold: name a file of your data set to "
             "have old data read."
+        )
+    reads = [row["timing"] for row in rows["timings"].values() if row["timing"]["queued_s"] > 0]
+    total_s, stood_s = (sum(row[name] for row in reads) for name in ("seconds", "queued_s"))
+    if stood_s > _IN_LINE * (total_s + stood_s):
+        yield (
+            f"{percent(stood_s / (total_s + stood_s))} of the time of its reads the check stood in "
+            "line for a core, because other programs kept them busy: that time is not counted."
         )
     during, before = (rows.get(step, {}).get("shares", (-1.0,))[0] for step in ("during", "quiet"))
     if during >= 0:

@@ -25,6 +25,7 @@ from jupyter_ioscope.storage.own_engine import (
     SMALL,
     Opened,
     buffer_of,
+    line_for_a_core,
     opened,
     reader,
     scattered,
@@ -38,6 +39,8 @@ from jupyter_ioscope.units import bytes_text
 MIB = 1 << 20
 _SYNC_EACH = 8 * MIB  # of a buffered write
 PREFIX = ".ioscope-check-"
+_LOOKS = 3  # at what the machine waits for, if it does
+IOWAIT_GOOD = 0.05  # of the health script that thresholds names
 
 Say = Callable[..., None]
 
@@ -73,16 +76,30 @@ def check(path: str, plan: Plan, say: Say) -> None:
     """
     real, size = folder_for(path, plan, say)
     is_folder = not size
-    say("quiet", doing="waiting a moment")
-    begin = pressure.read()
-    time.sleep(plan.quiet_s)
-    quiet = pressure.read()
-    say("quiet", shares=pressure.between(begin, quiet))
+    quiet = _quiet(plan, say)
     if is_folder:
         _folder(real, plan, say)
     else:
         _file(real, size, plan, say)
     say("during", shares=pressure.between(quiet, pressure.read()))
+
+
+def _quiet(plan: Plan, say: Say) -> pressure.Reading:
+    """Look how much the machine waits for I/O before the check; the reading at the end.
+
+    A moment in which others wait may be the last of what they wrote, so that it is looked again.
+    """
+    say("quiet", doing="waiting a moment")
+    begin = last = pressure.read()
+    lowest = 1.0
+    for _ in range(_LOOKS):
+        time.sleep(plan.quiet_s)
+        now = pressure.read()
+        lowest, last = min(lowest, pressure.between(last, now)[1]), now
+        if lowest <= IOWAIT_GOOD:
+            break
+    say("quiet", shares=pressure.between(begin, last), lowest=lowest)
+    return last
 
 
 def folder_for(path: str, plan: Plan, say: Say) -> tuple[str, int]:
@@ -208,7 +225,7 @@ def _large_writer(file: Opened, buffer: mmap.mmap) -> Callable[[int], object]:
 def _fsyncs(name: str, plan: Plan, say: Say) -> None:
     say("fsync", doing="syncing small writes")
     fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with buffer_of(SMALL, random_bytes=True) as buffer:
+    with buffer_of(SMALL, random_bytes=True) as buffer, line_for_a_core() as line:
         write = writer(fd, buffer)
 
         def request(offset: int) -> None:
@@ -216,7 +233,7 @@ def _fsyncs(name: str, plan: Plan, say: Say) -> None:
             os.fsync(fd)
 
         try:
-            took = timed(request, range(0, plan.fsyncs * SMALL, SMALL), 2 * plan.small_s)
+            took = timed(request, range(0, plan.fsyncs * SMALL, SMALL), 2 * plan.small_s, line)
         finally:
             os.close(fd)
     say("fsync", timing=timing("fsync", took), bytes=len(took) * SMALL)
@@ -288,10 +305,12 @@ def _read(
             with contextlib.suppress(OSError, AttributeError):
                 os.posix_fadvise(file.fd, 0, 0, os.POSIX_FADV_RANDOM)
     before = device_bytes()
-    with buffer_of(block) as buffer:
-        took = timed(reader(file.fd, buffer), offsets, seconds)
+    with buffer_of(block) as buffer, line_for_a_core() as line:
+        stood = line() if line is not None else 0
+        took = timed(reader(file.fd, buffer), offsets, seconds, line)
+        queued_s = (line() - stood) / 1e9 if line is not None else 0.0
     from_device = device_bytes() - before if before >= 0 else -1
-    row: Timing = timing(name, took, block)
+    row: Timing = timing(name, took, block, queued_s=queued_s)
     return {
         "timing": row,
         "direct": file.direct,

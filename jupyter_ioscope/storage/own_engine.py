@@ -17,10 +17,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from jupyter_ioscope.model.storage import Timing
+from jupyter_ioscope.storage.doubt import bandwidth_range, percentile, percentile_range
 
 NAME = "ioscope's own engine"
 SMALL, LARGE = 4096, 1 << 20
 _DIRECT = getattr(os, "O_DIRECT", 0)
+# Standing in line for so long is no part of waking up from a request, which every request has.
+_IN_LINE_NS = 100_000
 _REFUSALS = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
@@ -93,23 +96,51 @@ def scattered(size: int, block: int, seed: int, again: bool = False) -> Iterator
             return
 
 
-def timed(request: Callable[[int], object], arguments: Iterable[int], seconds: float) -> list[int]:
+def timed(
+    request: Callable[[int], object],
+    arguments: Iterable[int],
+    seconds: float,
+    in_line: Callable[[], int] | None = None,
+) -> list[int]:
     """Call `request` with one argument after the other until the time is over; nanoseconds each.
 
-    The first request always runs to its end.
+    The first request always runs to its end. `in_line` says how long this thread has stood in line
+    for a core so far, in nanoseconds: a longer while of that is no part of a request.
     """
     clock = time.perf_counter_ns
     took: list[int] = []
     keep = took.append
+    line = _nowhere if in_line is None else in_line
     until = clock() + int(seconds * 1e9)
     for argument in arguments:
+        stood = line()
         before = clock()
         request(argument)
         after = clock()
-        keep(after - before)
+        stood = line() - stood
+        keep(after - before if stood < _IN_LINE_NS else max(0, after - before - stood))
         if after >= until:
             break
     return took
+
+
+def _nowhere() -> int:
+    return 0
+
+
+@contextlib.contextmanager
+def line_for_a_core() -> Iterator[Callable[[], int] | None]:
+    """What says how long this thread has stood in line for a core, in nanoseconds; None where the
+    kernel does not count it (schedstat, Documentation/scheduler/sched-stats.rst)."""
+    try:
+        fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        yield None
+        return
+    try:
+        yield lambda: int(os.pread(fd, 64, 0).split()[1])
+    finally:
+        os.close(fd)
 
 
 def reader(fd: int, buffer: mmap.mmap) -> Callable[[int], int]:
@@ -124,8 +155,15 @@ def writer(fd: int, buffer: mmap.mmap) -> Callable[[int], int]:
     return lambda offset: os.pwritev(fd, out, offset)
 
 
-def timing(name: str, took_ns: list[int], request_bytes: int = 0, more_s: float = 0.0) -> Timing:
-    """A summary of requests that were timed; `more_s` is what belongs to no single one (fsync)."""
+def timing(
+    name: str,
+    took_ns: list[int],
+    request_bytes: int = 0,
+    more_s: float = 0.0,
+    queued_s: float = 0.0,
+) -> Timing:
+    """A summary of requests in the order in which they were timed; `more_s` is what belongs to no
+    single one (fsync), `queued_s` what they stood in line for a core."""
     ordered = sorted(took_ns)
     seconds = sum(ordered) / 1e9 + more_s
     moved = request_bytes * len(ordered)
@@ -138,14 +176,13 @@ def timing(name: str, took_ns: list[int], request_bytes: int = 0, more_s: float 
         p50_s=percentile(ordered, 0.5) / 1e9,
         p99_s=percentile(ordered, 0.99) / 1e9,
         worst_s=ordered[-1] / 1e9 if ordered else 0.0,
+        queued_s=queued_s,
+        p50_range_s=percentile_range(took_ns, 0.5),
+        p99_range_s=percentile_range(took_ns, 0.99),
+        bytes_per_s_range=bandwidth_range(took_ns, request_bytes, more_s)
+        if took_ns
+        else (0.0, 0.0),
     )
-
-
-def percentile(ordered: list[int], fraction: float) -> float:
-    """The smallest value that at least this fraction of the values does not exceed; 0 of none."""
-    if not ordered:
-        return 0.0
-    return ordered[min(len(ordered) - 1, max(0, -int(-fraction * len(ordered) // 1) - 1))]
 
 
 # (descriptor, number of the thread) -> (its request, its offsets)
