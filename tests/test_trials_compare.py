@@ -70,8 +70,8 @@ def test_the_same_loader_twice_is_neither_faster_nor_slower() -> None:
 
 @pytest.mark.usefixtures("short_trials")
 def test_a_slower_arm_is_called_slower_and_its_code_is_not_offered() -> None:
-    slow = DataLoader(Sleeping(wait_s=0.02), batch_size=4)
-    found = compare(DataLoader(Sleeping(), batch_size=4), slow, budget_s=90, label_b="slow")
+    slow = DataLoader(Sleeping(wait_s=0.02), batch_size=2)
+    found = compare(DataLoader(Sleeping(), batch_size=2), slow, budget_s=90, label_b="slow")
     assert found.verdict == "slower"
     assert found.ratio < 0.7
     assert found.code == ""
@@ -89,8 +89,8 @@ class Doubled(Sleeping):
 @pytest.mark.usefixtures("short_trials")
 def test_no_winner_is_declared_over_different_samples() -> None:
     found = compare(
-        DataLoader(Sleeping(wait_s=0.02), batch_size=4),
-        DataLoader(Doubled(), batch_size=4),
+        DataLoader(Sleeping(wait_s=0.02), batch_size=2),
+        DataLoader(Doubled(), batch_size=2),
         budget_s=90,
     )
     assert found.same_data.verdict == "different"

@@ -18,16 +18,17 @@ pytestmark = pytest.mark.timeout(400)
 @pytest.mark.usefixtures("short_trials")
 def test_each_toggle_alone_and_all_together_with_wider_intervals() -> None:
     steps: list[Progress] = []
-    loader = DataLoader(Sleeping(2000, wait_s=0.02), batch_size=4, num_workers=1)
+    loader = DataLoader(Sleeping(2000, wait_s=0.01), batch_size=2, num_workers=1)
     found = compare_parts(
-        loader, ["workers=4", "prefetch=4"], budget_s=36, on_progress=steps.append
+        loader, ["workers=4", "prefetch=4"], budget_s=15, on_progress=steps.append
     )
     assert [row.arms[1].toggles for row in found.alone] == [("workers=4",), ("prefetch=4",)]
     assert found.together is not None
     assert found.together.arms[1].toggles == ("workers=4", "prefetch=4")
-    assert found.alone[0].ratio > 2
-    assert found.alone[1].ratio < 1.7
-    assert found.together.ratio > 2
+    # samples only wait, so four workers make four times as many, and more ahead makes no more
+    ahead = found.alone[1].ratio
+    assert found.alone[0].ratio > 1.3 * ahead
+    assert found.together.ratio > 1.3 * ahead
     assert found.together.confidence == pytest.approx(1 - 0.05 / 3)
     assert "all together" in str(found)
     assert steps[-1].text.startswith("3 of 3")
@@ -35,11 +36,17 @@ def test_each_toggle_alone_and_all_together_with_wider_intervals() -> None:
     assert fractions == sorted(fractions)
 
 
+@pytest.mark.usefixtures("short_trials")
 def test_a_toggle_that_does_not_apply_is_told_and_left_out() -> None:
-    loader = DataLoader(Sleeping(400), batch_size=4, num_workers=1)
-    found = compare_parts(loader, ["workers=3", "workers", "draft_decode", "prefetch"], budget_s=16)
-    assert all(reason for _, reason in found.failed)
-    assert {name for name, _ in found.failed} <= {"draft_decode", "workers"}
+    loader = DataLoader(Sleeping(400), batch_size=2, num_workers=1)
+    found = compare_parts(loader, ["workers=3", "in_order", "draft_decode", "prefetch"], budget_s=5)
+    reasons = dict(found.failed)
+    assert set(reasons) == {"in_order", "draft_decode"}
+    assert "num_workers is 1" in reasons["in_order"]
+    assert reasons["draft_decode"]
+    assert [row.arms[1].toggles for row in found.alone] == [("workers=3",), ("prefetch",)]
+    assert found.together is not None
+    assert found.together.arms[1].toggles == ("workers=3", "prefetch")
 
 
 def test_one_toggle_is_no_question_of_parts() -> None:

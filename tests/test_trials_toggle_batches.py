@@ -178,9 +178,9 @@ def test_packed_batches_are_handed_over_faster_and_equal() -> None:
     loader = DataLoader(
         Boxes(), batch_size=40, num_workers=1, collate_fn=listed, multiprocessing_context="fork"
     )
-    found = compare(loader, toggles=["packed_batches"], budget_s=90)
+    found = compare(loader, toggles=["packed_batches"], budget_s=8)
     assert found.same_data.verdict == "identical"
-    assert found.ratio > 1.5
+    assert found.ratio > 1.5  # above 10 where nothing else runs: two pairs tell
     spec, _ = checked(loader, "packed_batches")
     made = run_code(code_of(spec_of(loader), spec), loader)
     for mine, theirs in zip(made, loader, strict=True):
