@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy
 import pytest
 import torch
 
-from jupyter_ioscope.trials import effects
+from jupyter_ioscope.trials import effects, open_files, tree
 from jupyter_ioscope.trials.child import Job
+from jupyter_ioscope.trials.connections import advice
 from jupyter_ioscope.trials.effects import Effects, NoteEffects
 from jupyter_ioscope.trials.isolation import Isolation
 from jupyter_ioscope.trials.outcome import Watch
@@ -106,7 +113,7 @@ def go_on(
 
 
 def test_files_that_were_open_before_stay_as_they_are(tmp_path: Path) -> None:
-    """Position and content; one that is open for reading, too, is named."""
+    """Position and content, also of one that is open for reading, too."""
     notes = tmp_path / "notes"
     notes.mkdir()
     (tmp_path / "lines").write_bytes(b"1\n2\n3\n")
@@ -128,7 +135,170 @@ def test_files_that_were_open_before_stay_as_they_are(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == "begin, end"
     found = Effects()
     found.read(str(notes))
-    assert found.files == {str(tmp_path / "log"): "put back", str(tmp_path / "both"): "changed"}
+    assert (tmp_path / "both").read_text() == "both"
+    assert found.files == {str(tmp_path / name): "put back" for name in ("log", "both")}
+
+
+def write_without_a_name(
+    emit: Any, stop: Any, folder: str, notes: str, nameless: Any, arrays: Any
+) -> dict[str, Any]:
+    """A job that writes into arrays of files that it reaches through other objects, and a worker's
+    part of them, and into a file without a name."""
+    NoteEffects(notes, (folder,)).install()
+    nameless.seek(2)
+    nameless.write(b"more")
+    nameless.flush()
+    arrays.held["rows"][0][0] = 7
+    if (pid := os.fork()) == 0:
+        arrays.held["rows"][0][1] = 8
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return {"seen": arrays.held["rows"][0][:3].tolist()}
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_mapped_files_and_files_without_a_name_stay_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied: bool
+) -> None:
+    """Loop and workers see each other's part, but where a file is too large to be copied."""
+    if not copied:
+        monkeypatch.setattr(open_files, "_MOST_COPIED_BYTES", 16)
+    (tmp_path / "notes").mkdir()
+    array = numpy.memmap(tmp_path / "array", dtype="i8", mode="w+", shape=(2000,))
+    array[:3] = 1
+    arrays = SimpleNamespace(held={"rows": [array]})
+    with tempfile.TemporaryFile(dir=tmp_path) as nameless:
+        nameless.write(b"nameless")
+        nameless.flush()
+        arguments = (str(tmp_path / "notes"), nameless, arrays)
+        result = acted(Job("A", write_without_a_name, arguments, needs_child=True))
+        assert result == {"seen": [7, 8, 1] if copied else [7, 1, 1]}
+        assert os.pread(nameless.fileno(), 20, 0) == b"nameless"
+    assert array[:3].tolist() == [1, 1, 1]
+    found = Effects()
+    found.read(str(tmp_path / "notes"))
+    named = [name for name in found.files if "(deleted)" in name]
+    assert [found.files[name] for name in named] == ["put back"]
+    if copied:
+        assert found.files[str(tmp_path / "array")] == "put back"
+    else:
+        assert (
+            f"stays in the process that writes it, unseen by loop and workers: {array.filename}"
+            in (" ".join(found.sentences()))
+        )
+
+
+def just_install(emit: Any, stop: Any, folder: str, notes: str) -> dict[str, Any]:
+    NoteEffects(notes, (folder,)).install()
+    return {}
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_what_the_program_itself_writes_meanwhile_is_not_blamed_on_the_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied: bool
+) -> None:
+    if not copied:
+        monkeypatch.setattr(open_files, "_MOST_COPIED_BYTES", 0)
+    (tmp_path / "notes").mkdir()
+    with open(tmp_path / "both", "wb+", buffering=0) as both:
+        both.write(b"before")
+        acted(Job("A", just_install, (str(tmp_path / "notes"),), needs_child=True))
+        both.write(b"mine")
+    found = Effects()
+    found.read(str(tmp_path / "notes"))
+    said = " ".join(found.sentences())
+    assert (said == "") == copied
+    assert copied or "by its runs or by the rest of your program, which has them open" in said
+
+
+def test_databases_are_not_copied_without_what_lies_beside_them(tmp_path: Path) -> None:
+    """A run that committed into a copy would leave its journal beside the user's database."""
+    (tmp_path / "notes").mkdir()
+    with contextlib.closing(sqlite3.connect(tmp_path / "db")) as database:
+        database.execute("pragma journal_mode=wal")
+        database.execute("create table t (x)")
+        acted(Job("A", just_install, (str(tmp_path / "notes"),), needs_child=True))
+        lines = (tmp_path / "notes" / "journal").read_text().splitlines()
+    rows = [json.loads(line) for line in lines if str(tmp_path / "db") in line]
+    assert {kind for kind, _, _ in rows} == {"open"}
+    assert rows[0][1] == str(tmp_path / "db")
+
+
+def talk(
+    emit: Any, stop: Any, folder: str, notes: str, sock: Any, pipe: Any, port: int
+) -> dict[str, Any]:
+    """A job that talks through what was open before it, and through a connection of its own."""
+    NoteEffects(notes, (folder,)).install()
+    sent = sock.send(b"number"), sock.sendall(b"all"), sock.sendmsg([b"me", b"ssage"])
+    with sock.makefile("wb") as file:
+        file.write(b"file")
+    pipe.write(b"piped")
+    pipe.flush()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+        own.sendto(b"datagram", ("127.0.0.1", port))
+    with pytest.raises(ConnectionError) as caught:
+        os.write(sock.fileno(), b"as a library in C would")
+    return {"sent": sent, "heard": sock.recv(1).decode(), "advice": advice(caught.value)}
+
+
+def test_connections_that_were_open_before_carry_nothing_of_a_run(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()[:2]) as client,
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as cat,
+    ):
+        connection, _ = server.accept()
+        port = server.getsockname()[1]
+        arguments = (str(tmp_path / "notes"), client, cat.stdin, port)
+        result = acted(Job("A", talk, arguments, needs_child=True))
+        client.sendall(b"mine")
+        assert connection.recv(100) == b"mine"
+        connection.sendall(b"answer")
+        assert client.recv(100) == b"answer"
+        assert cat.communicate(b"mine")[0] == b"mine"
+        connection.close()
+    assert result["sent"] == [6, None, 7]
+    assert result["heard"] == ""
+    assert "open this one in the cell" in result["advice"]
+    found = Effects()
+    found.read(str(tmp_path / "notes"))
+    assert found.sent == ["a program that it has a pipe to", f"127.0.0.1:{port}"]
+    assert found.network == [f"127.0.0.1:{port}"]
+    assert "nothing arrived" in " ".join(found.sentences())
+
+
+def start_programs(emit: Any, stop: Any, folder: str) -> dict[str, Any]:
+    """A job that starts one program in a session of its own, and one that nobody is parent of."""
+    one = subprocess.Popen(["sleep", "50"], start_new_session=True)
+    two = subprocess.run(
+        ["setsid", "sh", "-c", "sleep 50 >&- & echo $!"], stdout=subprocess.PIPE, check=True
+    )
+    return {"pids": [one.pid, int(two.stdout)]}
+
+
+def test_programs_that_a_run_started_end_with_it() -> None:
+    pids = acted(Job("A", start_programs, ()))["pids"]
+    assert [tree.started(pid) for pid in pids] == ["", ""]
+
+
+def test_errors_of_connections_that_a_copy_cannot_use_come_with_advice(tmp_path: Path) -> None:
+    database = sqlite3.connect(":memory:")
+    caught: list[BaseException] = []
+
+    def use() -> None:
+        try:
+            database.execute("select 1")
+        except sqlite3.ProgrammingError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    database.close()
+    assert "SQLite cannot be used in a copy" in advice(caught[0])
+    assert "open this one in the cell" in advice(OSError("server closed the connection"))
+    assert advice(ValueError("invalid literal")) == ""
 
 
 def with_threads(emit: Any, stop: Any, folder: str, notes: str, place: str) -> dict[str, Any]:

@@ -48,7 +48,10 @@ FORK: dict[str, Any] = {"num_workers": 1, "multiprocessing_context": "fork"}
 
 
 @pytest.fixture(autouse=True)
-def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def clean(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    tmp_path_factory.getbasetemp()  # not within the folder that is removed below
     forker()  # it stays for the life of the process
     with tempfile.TemporaryDirectory() as folder:  # short: sockets lie in it
         monkeypatch.setattr(tempfile, "tempdir", folder)

@@ -61,6 +61,7 @@ def cell_of(profile: Profile, loader: int, shell: Any) -> CellCode:
     name = f"In [{cell.execution_count}]" if cell.execution_count else "the cell"
     code, tree = _compiled(cell.source, name, shell)
     reason = _shared_memory(shell.user_ns, _written_into(tree))
+    reason = reason or _database(shell.user_ns, tree)
     if reason:
         raise TrialError(f"{_AGAIN}{reason}; compare without whole_cell")
     torch = loaded("torch")
@@ -132,8 +133,6 @@ def _shared_memory(namespace: Mapping[str, Any], written: set[str]) -> str:
         with contextlib.suppress(Exception):  # objects of others, whose attributes may raise
             if _is_shared_model(value) or (name in written and _is_shared_array(value)):
                 return f"{name!r} lies in shared memory: a copy of this process would change yours"
-            if name in written and _is_mapped_file(value):
-                return f"{name!r} is a mapped file: a copy of this process would change yours"
     return ""
 
 
@@ -149,10 +148,18 @@ def _is_shared_array(value: Any) -> bool:
     return torch is not None and issubclass(type(value), torch.Tensor) and value.is_shared()
 
 
-def _is_mapped_file(value: Any) -> bool:
-    numpy = loaded("numpy")
-    while numpy is not None and issubclass(type(value), numpy.ndarray):
-        if issubclass(type(value), numpy.memmap) and value.mode in ("r+", "w+"):
-            return True
-        value = value.base
-    return False
+def _database(namespace: Mapping[str, Any], tree: ast.AST) -> str:
+    """A connection to SQLite that the cell uses: carried into a copy of a process, it may harm the
+    database (sqlite.org/howtocorrupt.html, 2.6)."""
+    sqlite: Any = loaded("sqlite3")
+    if sqlite is None:
+        return ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            kind = type(namespace.get(node.id))
+            if issubclass(kind, (sqlite.Connection, sqlite.Cursor)):
+                return (
+                    f"{node.id!r} is a connection to SQLite, which a copy of this process cannot "
+                    "use: open it in the cell"
+                )
+    return ""

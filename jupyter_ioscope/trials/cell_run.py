@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 from jupyter_ioscope.optional import loaded
 from jupyter_ioscope.trials.cell_code import CellCode
 from jupyter_ioscope.trials.cell_loader import CellLoop, Swap
-from jupyter_ioscope.trials.child import failure
+from jupyter_ioscope.trials.child import failure, hold
+from jupyter_ioscope.trials.connections import advice
 from jupyter_ioscope.trials.counting import seed_all
 from jupyter_ioscope.trials.effects import NoteEffects
 from jupyter_ioscope.trials.page_cache import LearnFiles, mapped_files
@@ -47,6 +48,7 @@ def run_cell(
 
     def enough(done: CellLoop) -> NoReturn:
         emit({"kind": "result", "result": _result(done, files, output)})
+        hold()
         os._exit(0)
 
     loop = CellLoop(emit, plan, cell.loader, swap, enough)
@@ -57,6 +59,7 @@ def run_cell(
         pass
     except BaseException as error:
         emit(_told(error, cell))
+        hold()
         os._exit(0)
     if loop.tally is None:
         raise LookupError("the cell did not iterate the loader that was recorded")
@@ -76,11 +79,13 @@ def _result(loop: CellLoop, files: LearnFiles | None, output: _Output) -> dict[s
 
 
 def _told(error: BaseException, cell: CellCode) -> dict[str, Any]:
-    """The cell's own exception, with the line of the cell."""
+    """The cell's own exception, with the line of the cell and what to do about it."""
     message = failure(error)
-    line = cell.line_of(error)
+    line, what = cell.line_of(error), advice(error)
     if line:
         message["text"] += f" (line {line} of the cell)"
+    if what:
+        message["text"] += f": {what}"
     return message
 
 

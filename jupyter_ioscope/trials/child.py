@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ from jupyter_ioscope.trials.open_files import own_positions
 
 Emit = Callable[[dict[str, Any]], None]
 Stop = Callable[[], bool]
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_HELD_S = 30.0  # far longer than the parent needs to end a child that is done
 _libc: Any = None
 
 
@@ -34,18 +36,27 @@ class Job:
 
     `folder` is private to the job's process; it is "" when the job runs in the user's own process,
     where nothing may be changed for good. `needs_child`: the job is impossible there.
+    `takes_apart`: it gives itself open files of its own, and so nobody else has to.
     """
 
     arm: str
     run: Callable[..., dict[str, Any]]
     arguments: tuple[Any, ...]
     needs_child: bool = False
+    takes_apart: bool = False
 
 
 def die_with_parent() -> None:
     """Have the kernel kill this process when the thread that forked it ends (Linux)."""
     if _libc is not None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def keep_orphans() -> None:
+    """Become the parent of everything below whose own parent ends, also of programs that left the
+    process group: so all of it can be found (Linux)."""
+    if _libc is not None:
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def prepare_libc() -> None:
@@ -68,11 +79,19 @@ def serve(job: Job, write_fd: int, folder: str, parent_pid: int) -> None:
     except BaseException as error:
         message = failure(error)
     emit(message)
+    hold()
+
+
+def hold() -> None:
+    """Wait to be ended: what this process started can then be found below it, and ended too."""
+    time.sleep(_HELD_S)
 
 
 def _run(job: Job, folder: str, parent_pid: int, emit: Emit) -> dict[str, Any]:
     try:
         detach(parent_pid, folder)
+        if not job.takes_apart:
+            own_positions((os.path.realpath(os.path.dirname(folder)),))
         result = job.run(emit, lambda: False, folder, *job.arguments)
     except BaseException as error:
         # torch's handler raises at any place for each worker that dies: the first cause counts.
@@ -99,6 +118,7 @@ def detach(parent_pid: int, folder: str) -> None:
     with contextlib.suppress(OSError):
         os.setsid()
     die_with_parent()
+    keep_orphans()
     if parent_pid and os.getppid() != parent_pid:
         os._exit(71)  # the parent ended before the death signal was set
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -110,7 +130,6 @@ def detach(parent_pid: int, folder: str) -> None:
     sys.settrace(None)
     threading.setprofile(None)
     threading.settrace(None)
-    own_positions((os.path.realpath(os.path.dirname(folder)),))
     gc.freeze()  # garbage of the parent holds its workers and files: never finalise it here
     _own_multiprocessing(folder)
     if sys.platform == "linux":

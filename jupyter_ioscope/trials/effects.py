@@ -20,13 +20,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jupyter_ioscope.optional import loaded
-from jupyter_ioscope.trials import open_files
+from jupyter_ioscope.trials import connections, open_files
 from jupyter_ioscope.units import bytes_text
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _ELSEWHERE = ("/dev/", "/proc/", "/sys/")
 _LARGEST_BYTES = 1 << 30  # of a file that is copied before the cell may change it
 _SHOWN = 5
+_LISTS = {"network": "network", "program": "programs", "sent": "sent", "private": "private"}
 _FOLDER, _LINK, _OTHER = "a folder", "a link to ", "something else"  # instead of a copy's name
 # Event -> positions of each path that it changes and of the descriptor of its folder. See "Audit
 # events table" of Python's manual.
@@ -42,6 +43,7 @@ _CHANGES = {
 }
 # The notebook's own record of what was typed, which its kernel writes meanwhile.
 _HISTORY = "history.sqlite"
+_NETWORK = ("socket.connect", "socket.sendto", "socket.sendmsg")
 _PROGRAMS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn")
 
 
@@ -62,6 +64,7 @@ class NoteEffects:
     def install(self) -> None:
         self._begin()
         open_files.take_apart(self.folder, self._private, self._note)
+        connections.cut(self.folder, self._told)
         os.register_at_fork(after_in_child=self._free)
         sys.addaudithook(self._hook)
         torch: Any = loaded("torch")
@@ -81,7 +84,7 @@ class NoteEffects:
                 self.changes(_entry(arguments[position], arguments[folder]), follow=False)
         elif event == "os.truncate":
             self.changes(arguments[0])
-        elif event == "socket.connect":
+        elif event in _NETWORK:
             address = arguments[1]
             if isinstance(address, tuple) and len(address) >= 2:
                 self._once("network", f"{address[0]}:{address[1]}")
@@ -134,9 +137,12 @@ class NoteEffects:
         return name
 
     def _once(self, kind: str, text: str) -> None:
-        if (key := f"{kind} {text}") not in self._seen:
+        self._told(kind, text, "")
+
+    def _told(self, kind: str, text: str, copy: str) -> None:
+        if (key := f"{kind} {text} {copy}") not in self._seen:
             self._seen.add(key)
-            self._note(kind, text, "")
+            self._note(kind, text, copy)
 
     def _begin(self) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -163,6 +169,8 @@ class Effects:
 
     files: dict[str, str] = field(default_factory=dict)
     network: list[str] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)  # through connections from before; dropped
+    private: list[str] = field(default_factory=list)  # mapped files of which there was no copy
     programs: list[str] = field(default_factory=list)
     lines: int = 0  # printed by the newest run
     displays: int = 0
@@ -175,17 +183,18 @@ class Effects:
             if kind == "file":
                 before.setdefault(text, copy)  # a worker may note it again, changed by then
                 continue
-            if kind == "stand-in":
-                if open_files.was_written(os.path.join(folder, copy)):
-                    self.files.setdefault(text, "put back")
-                continue
-            if kind == "open":
+            if kind in ("stand-in", "mapped", "pipe"):
+                name, _, content = copy.partition(" ")
+                if open_files.was_written(os.path.join(folder, name), content):
+                    if kind == "pipe":
+                        _add(self.sent, text)
+                    else:
+                        self.files.setdefault(text, "put back")
+            elif kind == "open":
                 if os.path.basename(text) != _HISTORY and open_files.stamp(text) not in ("", copy):
-                    self.files[text] = "changed"
-                continue
-            known = self.network if kind == "network" else self.programs
-            if text not in known:
-                known.append(text)
+                    self.files[text] = "shared"
+            else:
+                _add(getattr(self, _LISTS[kind]), text)
         # First what is new, from the deepest on; then folders, and what lies in them.
         new = sorted((path for path in before if not before[path]), reverse=True)
         old = sorted((before[path] != _FOLDER, path) for path in before if before[path])
@@ -196,7 +205,7 @@ class Effects:
     def sentences(self) -> list[str]:
         """What to know about them, for the result; empty when there is nothing to say."""
         said = []
-        back = [name for name, done in self.files.items() if done != "changed"]
+        back = [name for name, done in self.files.items() if done in ("put back", "removed")]
         left = [name for name, done in self.files.items() if done == "changed"]
         if back:
             said.append(
@@ -205,15 +214,30 @@ class Effects:
             )
         if left:
             said.append(f"Changed by the cell's runs and not put back: {_some(left)}.")
+        if shared := [name for name, done in self.files.items() if done == "shared"]:
+            said.append(
+                "Changed while the cell ran, by its runs or by the rest of your program, which has "
+                f"them open for reading and writing: {_some(shared)}."
+            )
+        if self.private:
+            said.append(
+                "What a run writes into mapped files that are too large to be copied stays in the "
+                f"process that writes it, unseen by loop and workers: {_some(self.private)}."
+            )
         if self.network:
             said.append(
                 f"Every run of the cell connects to {_some(self.network)}: what it sent there was "
                 "not undone."
             )
+        if self.sent:
+            said.append(
+                f"Every run of the cell sends to {_some(self.sent)} through connections that were "
+                "open before it; they were closed in these runs, and nothing arrived."
+            )
         if self.programs:
             said.append(
                 f"Every run of the cell starts {_some(self.programs)}: what these programs did was "
-                "not undone."
+                "not undone; those that were still running were ended with the run."
             )
         if self.gpu:
             said.append("Each run used the GPU from a process of its own, beside yours.")
@@ -223,6 +247,11 @@ class Effects:
                 f"{self.displays} outputs a run)."
             )
         return said
+
+
+def _add(names: list[str], name: str) -> None:
+    if name not in names:
+        names.append(name)
 
 
 def _identity(fd: int) -> tuple[int, int] | None:

@@ -1,54 +1,85 @@
-"""Files that the kernel has open, made a copy's own.
+"""Files that the kernel has open or mapped, made a copy's own.
 
 A forked child shares the position of each open file with its parent, and what it writes there is
-in the user's file, without any call that names it. So each descriptor gets an open file of its own:
-for reading, another one of the same file; for writing only, an empty one of the same size, whose
-content is dropped.
+in the user's file, without any call that names it; so is what it writes into a mapped array. So
+each descriptor gets an open file of its own: for reading, another one of the same file; for writing
+only, an empty one of the same size, whose content is dropped; for both, a copy of the file, which
+takes the place of mappings, too.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterable
 
+from jupyter_ioscope.trials import mappings
+from jupyter_ioscope.trials.mappings import Mapping
+
 # Shared memory is meant to be shared, and the rest has no content of its own.
-_ELSEWHERE = ("/dev/", "/memfd:", "/proc/", "/sys/")
+_ELSEWHERE = ("/dev/", "/memfd:", "/proc/", "/sys/", "/SYSV")
 _KEPT_FLAGS = os.O_ACCMODE | os.O_APPEND | os.O_NONBLOCK
 _UNWRITTEN_NS = 0  # time stamp of a stand-in that nobody wrote to
+_MOST_COPIED_BYTES = 256 << 20  # a run: copying takes a tenth of a second or two
+_CHUNK_BYTES = 1 << 20
+_SQLITE = b"SQLite format 3\0"
 
 Note = Callable[[str, str, str], None]
 
 
 def take_apart(folder: str, private: Iterable[str], note: Note) -> None:
-    """Give this process's descriptors open files of their own. `note(kind, path, what)` is told
-    "stand-in" with the name of its file in `folder`, or "open" with the stamp of a file that is
-    open for reading and writing: that one is written to."""
-    for fd in _descriptors():
-        with contextlib.suppress(OSError):
-            _take(fd, folder, tuple(private), note)
+    """Give this process open files and mappings of its own. `note(kind, path, what)` is told
+    "stand-in" with the name of its file in `folder`; "mapped" with that and the content's sum;
+    "private" for a mapping that each process now has for itself; "open" with the stamp of a file
+    that stays shared: that one is written to. Files below the folders `private` are left out.
+
+    Raises:
+        PermissionError: a file is mapped for writing, and nothing can take its place.
+    """
+    _Apart(folder, tuple(private), note).take()
 
 
 def own_positions(private: Iterable[str]) -> None:
     """Give descriptors that can be read open files of their own, at the same place: what a copy
     reads then moves nothing of the process that it was copied from. Files below the folders
     `private` are left out."""
-    for fd in _descriptors():
+    for fd in descriptors():
         with contextlib.suppress(OSError):
-            _take(fd, "", tuple(private), None)
+            found = os.fstat(fd)  # fails for the descriptor that listed the others
+            path = _path(fd)
+            if not _is_foreign(path, tuple(private), found) and _access(fd) != os.O_WRONLY:
+                _replace(fd, f"/proc/self/fd/{fd}")
 
 
-def _descriptors() -> list[int]:
-    with contextlib.suppress(OSError):  # not on every system
+def descriptors() -> list[int]:
+    """This process's open descriptors; none where the system does not list them."""
+    with contextlib.suppress(OSError):
         return [int(name) for name in os.listdir("/proc/self/fd")]
     return []
 
 
-def was_written(path: str) -> bool:
-    """Whether anything was written to a stand-in."""
+def stand_in(path: str, size_bytes: int, source: str = "") -> None:
+    """A file of that size, with the content of `source` if there is one, as if never written."""
+    new = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if source:
+            with open(source, "rb") as old, open(new, "wb", closefd=False) as file:
+                shutil.copyfileobj(old, file, _CHUNK_BYTES)
+        os.ftruncate(new, size_bytes)
+        os.utime(new, ns=(_UNWRITTEN_NS, _UNWRITTEN_NS))
+    finally:
+        os.close(new)
+
+
+def was_written(path: str, content: str = "") -> bool:
+    """Whether anything was written to a stand-in. `content`: its sum before, for one that was
+    mapped, because not every file system stamps what is written that way."""
     with contextlib.suppress(OSError):
-        return os.stat(path).st_mtime_ns != _UNWRITTEN_NS
+        if os.stat(path).st_mtime_ns != _UNWRITTEN_NS:
+            return True
+        return bool(content) and content != _content(path)
     return False
 
 
@@ -60,25 +91,151 @@ def stamp(path: str) -> str:
     return ""
 
 
-def _take(fd: int, folder: str, private: tuple[str, ...], note: Note | None) -> None:
+class _Apart:
+    def __init__(self, folder: str, private: tuple[str, ...], note: Note) -> None:
+        self.folder, self.private, self.note = folder, private, note
+        self.left_bytes = _MOST_COPIED_BYTES
+        # Path -> (inode, its copy). Of descriptors the inode tells files of one name apart.
+        self.copies: dict[str, tuple[int, str]] = {}
+        self.databases: set[str] = set()
+
+    def take(self) -> None:
+        mapped = [m for m in mappings.written() if not m.path.startswith(self._elsewhere)]
+        self.paths = {mapping.path for mapping in mapped}
+        fds: list[tuple[int, int]] = []
+        for fd in descriptors():
+            with contextlib.suppress(OSError):
+                found = os.fstat(fd)
+                if not _is_foreign(path := _path(fd), self.private, found):
+                    # Those for both come first: who only reads is to see what they write.
+                    fds.append((-_access(fd), fd))
+                    if _is_database(fd):
+                        self.databases.add(path)
+        for mapping in mapped:  # their descriptors tell of files that have no name any more
+            self._take_mapping(mapping, _sources(mapping, [fd for _, fd in fds]))
+        for access, fd in sorted(fds):
+            with contextlib.suppress(OSError):
+                self._take(fd, -access)
+
+    @property
+    def _elsewhere(self) -> tuple[str, ...]:
+        return (*_ELSEWHERE, *self.private)
+
+    def _take(self, fd: int, access: int) -> None:
+        path, found = _path(fd), os.fstat(fd)
+        if access == os.O_WRONLY:
+            name = f"open-{fd}"
+            stand_in(os.path.join(self.folder, name), found.st_size)
+            self.note("stand-in", path, name)
+            _replace(fd, os.path.join(self.folder, name))
+            return
+        copy = self._copy(path, fd) if access == os.O_RDWR else self._known(path, found.st_ino)
+        _replace(fd, copy or f"/proc/self/fd/{fd}")  # may not be opened again: it stays shared
+        if access == os.O_RDWR and not copy:
+            self.note("open", path, f"{found.st_size} {found.st_mtime_ns}")
+
+    def _take_mapping(self, mapping: Mapping, fds: list[int]) -> None:
+        if self._of_database(mapping.path):
+            return  # its locks lie in it
+        try:
+            source = fds[0] if fds else os.open(mapping.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._without_file(mapping)
+            return
+        try:
+            if copy := self._copy(mapping.path, source):
+                mappings.replace(mapping, copy)
+            else:
+                mappings.make_private(mapping, source)
+                self.note("private", mapping.path, "")
+        except OSError as error:
+            raise _cannot_replace(mapping) from error
+        finally:
+            if not fds:
+                os.close(source)
+
+    def _without_file(self, mapping: Mapping) -> None:
+        size_bytes = mapping.end - mapping.start
+        if size_bytes > self.left_bytes:
+            raise _cannot_replace(mapping)
+        self.left_bytes -= size_bytes
+        mappings.make_anonymous(mapping)
+        self.note("private", mapping.path, "")
+
+    def _known(self, path: str, inode: int) -> str:
+        known = self.copies.get(path)
+        return known[1] if known is not None and known[0] == inode else ""
+
+    def _copy(self, path: str, fd: int) -> str:
+        """A copy of an open file; "" for one that is too large, or that another one belongs to."""
+        found = os.fstat(fd)
+        if known := self._known(path, found.st_ino):
+            return known
+        if found.st_size > self.left_bytes or self._of_database(path):
+            return ""
+        name = f"copy-{fd}"
+        copy = os.path.join(self.folder, name)
+        try:
+            stand_in(copy, found.st_size, f"/proc/self/fd/{fd}")
+        except OSError:  # no right to read it, no space
+            return ""
+        self.left_bytes -= found.st_size
+        self.copies[path] = found.st_ino, copy
+        if path in self.paths:
+            self.note("mapped", path, f"{name} {_content(copy)}")
+        else:
+            self.note("stand-in", path, name)
+        return copy
+
+    def _of_database(self, path: str) -> bool:
+        """Whether it is a database of SQLite's or lies beside one: its files are opened by name
+        and locked together, so a copy of one of them would harm the user's."""
+        return any(path == one or path.startswith(f"{one}-") for one in self.databases)
+
+
+def _sources(mapping: Mapping, fds: list[int]) -> list[int]:
+    """Those of the descriptors that are of the mapped file."""
+    found = [fd for fd in fds if _path(fd) == mapping.path]
+    if len({os.fstat(fd).st_ino for fd in found}) > 1:  # files without a name any more
+        found = [fd for fd in found if os.fstat(fd).st_ino == mapping.inode]
+    return found
+
+
+def _cannot_replace(mapping: Mapping) -> PermissionError:
+    return PermissionError(
+        f"{mapping.path} is mapped for writing, and a run of the cell would change it: close it, "
+        "or open it in the cell"
+    )
+
+
+def _path(fd: int) -> str:
+    return os.readlink(f"/proc/self/fd/{fd}")
+
+
+def _access(fd: int) -> int:
+    return _flags(fd) & os.O_ACCMODE
+
+
+def _flags(fd: int) -> int:
     import fcntl  # not on every system
 
-    found = os.fstat(fd)  # fails for the descriptor that listed the others
-    path = os.readlink(f"/proc/self/fd/{fd}")
-    if not stat.S_ISREG(found.st_mode) or path.startswith((*_ELSEWHERE, *private)):
-        return
-    flags = fcntl.fcntl(fd, fcntl.F_GETFL)
+    return fcntl.fcntl(fd, fcntl.F_GETFL)
+
+
+def _is_foreign(path: str, private: tuple[str, ...], found: os.stat_result) -> bool:
+    return not stat.S_ISREG(found.st_mode) or path.startswith((*_ELSEWHERE, *private))
+
+
+def _is_database(fd: int) -> bool:
+    with contextlib.suppress(OSError):  # not open for reading
+        return os.pread(fd, len(_SQLITE), 0) == _SQLITE
+    return False
+
+
+def _replace(fd: int, path: str) -> None:
+    """Have `fd` stand for another open file, at the same position and with the same flags."""
     position = os.lseek(fd, 0, os.SEEK_CUR)
-    kept = flags & _KEPT_FLAGS | os.O_CLOEXEC
-    if flags & os.O_ACCMODE == os.O_WRONLY:
-        if note is None:
-            return
-        new = _stand_in(os.path.join(folder, f"open-{fd}"), kept, found.st_size)
-        note("stand-in", path, f"open-{fd}")
-    else:
-        new = os.open(f"/proc/self/fd/{fd}", kept)  # may not be opened again: it stays shared
-        if note is not None and flags & os.O_ACCMODE == os.O_RDWR:
-            note("open", path, f"{found.st_size} {found.st_mtime_ns}")
+    new = os.open(path, _flags(fd) & _KEPT_FLAGS | os.O_CLOEXEC)
     try:
         os.lseek(new, position, os.SEEK_SET)
         os.dup2(new, fd, os.get_inheritable(fd))
@@ -86,8 +243,12 @@ def _take(fd: int, folder: str, private: tuple[str, ...], note: Note | None) -> 
         os.close(new)
 
 
-def _stand_in(path: str, flags: int, size_bytes: int) -> int:
-    new = os.open(path, flags | os.O_CREAT, 0o600)
-    os.ftruncate(new, size_bytes)
-    os.utime(new, ns=(_UNWRITTEN_NS, _UNWRITTEN_NS))
-    return new
+def _content(path: str) -> str:
+    """A sum that tells whether the content changed."""
+    import zlib
+
+    total = 0
+    with open(path, "rb") as file:
+        while data := file.read(_CHUNK_BYTES):
+            total = zlib.crc32(data, total)
+    return str(total)

@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from jupyter_ioscope.errors import TrialError
@@ -29,7 +30,7 @@ class Child:
     def __init__(self, pid: int, read_fd: int, arm: str) -> None:
         self.pid, self.read_fd, self.arm = pid, read_fd, arm
         self.peak_bytes = 0
-        self.seen: set[int] = {pid}
+        self.seen: dict[int, str] = {pid: tree.started(pid)}  # with the time when each began
         self.status: int | None = None
         self._buffer = b""
         os.set_blocking(read_fd, False)
@@ -66,7 +67,7 @@ class Child:
 
     def _look(self, limit_bytes: int) -> None:
         pids = [self.pid, *tree.descendants(self.pid)]
-        self.seen.update(pids)
+        self._saw(pids)
         self.peak_bytes = max(self.peak_bytes, tree.memory_bytes(pids))
         # Looked at only when it may matter: one more reading of every process.
         held = tree.own_memory_bytes(pids) if 0 < limit_bytes < 2 * self.peak_bytes else 0
@@ -101,12 +102,9 @@ class Child:
     def end(self) -> None:
         """Kill the whole tree, wait for it, and remove what it may have left in shared memory."""
         # Stopped, nobody makes anything new between the look and the end.
-        self._signal(signal.SIGSTOP)
-        if self.status is None:
-            self.seen.update(tree.descendants(self.pid))
-        self.seen.update(tree.group_members(self.pid))  # workers that outlived their parent
+        self._find_and_stop()
         self._until_stopped()
-        segments = _segments(self.seen)
+        segments = _segments(set(self.seen))
         segments -= _segments({os.getpid()})  # the user's own, inherited
         # Resource trackers ignore SIGTERM: they see everybody else go, tidy up, and end. One that
         # was only about to start cannot, so what is left is removed below.
@@ -120,7 +118,7 @@ class Child:
             with contextlib.suppress(ChildProcessError):
                 self.status = os.waitpid(self.pid, 0)[1]
         until = time.monotonic() + _GRACE_S
-        while tree.group_members(self.pid) and time.monotonic() < until:
+        while self._members() and time.monotonic() < until:
             time.sleep(0.01)
         os.close(self.read_fd)
         for pid in self.seen:
@@ -137,9 +135,39 @@ class Child:
 
     def _alive(self) -> bool:
         self._reap()
-        return bool(tree.group_members(self.pid))
+        return bool(self._members())
+
+    def _find_and_stop(self) -> None:
+        """Until nobody new is there: who is not stopped yet may start others."""
+        known = -1
+        while known < len(self.seen):
+            known = len(self.seen)
+            self._signal(signal.SIGSTOP)
+            if self.status is None:
+                self._saw(tree.descendants(self.pid))
+            self._saw(tree.group_members(self.pid))  # workers that outlived their parent
+
+    def _saw(self, pids: Iterable[int]) -> None:
+        for pid in pids:
+            if pid not in self.seen:
+                self.seen[pid] = tree.started(pid)
+
+    def _members(self) -> list[int]:
+        return [*tree.group_members(self.pid), *self._outside()]
+
+    def _outside(self) -> list[int]:
+        """Living programs that were started below, in a process group of their own."""
+        return [
+            pid
+            for pid, began in self.seen.items()
+            if began and tree.started(pid) == began and tree.group(pid) != self.pid
+        ]
 
     def _signal(self, number: int) -> None:
+        for pid in self._outside():
+            if pid != self.pid:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
         # Its group is gone or not yet made when it has just ended or just begun.
         for send in (os.killpg, os.kill) if self.status is None else (os.killpg,):
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -48,6 +48,18 @@ def group_members(pgid: int) -> list[int]:
     return members
 
 
+def started(pid: int) -> str:
+    """When a living process began, to tell it from a later one of its number; "" for none."""
+    fields = _stat(pid)
+    return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
+
+
+def group(pid: int) -> int:
+    """The process group of a process; 0 where there is none."""
+    fields = _stat(pid)
+    return int(fields[2]) if len(fields) > 2 else 0
+
+
 def runs(pid: int) -> bool:
     """Whether a process is there and neither stopped nor ended."""
     return bool(fields := _stat(pid)) and fields[0] not in "TtZX"

@@ -46,7 +46,7 @@ class CellRunner(Runner):
         isolation.text = (
             f"Every trial ran {cell.name} as a whole, from its first line on, in a fresh forked "
             "child of this process with a copy of all your variables; yours stayed as they were, "
-            "but for what lies in shared memory or in files mapped for writing."
+            "but for what lies in shared memory."
         )
 
     def learn(self, toggle: Toggle, spec: LoaderSpec) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class CellRunner(Runner):
         notes = tempfile.mkdtemp(prefix="c", dir=self.isolation.folder)
         arguments = (self.cell, swap, plan, learn, threads, notes)
         try:
-            job = Job(arm, run_cell, arguments, needs_child=True)
+            job = Job(arm, run_cell, arguments, needs_child=True, takes_apart=True)
             found = self.isolation.run(job, self.watch)
         finally:
             self.effects.read(notes)
