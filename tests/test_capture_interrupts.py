@@ -16,6 +16,14 @@ from jupyter_ioscope.capture.profiler import Profiler, recording
 from tests import leftovers
 
 
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """A shell starts what runs in its background with interrupts ignored, which is inherited."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
