@@ -6,7 +6,6 @@ import contextlib
 import functools
 import itertools
 import multiprocessing
-import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +15,6 @@ from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.bench import BenchTable
 from jupyter_ioscope.trials import tree
 from jupyter_ioscope.trials.build import build
-from jupyter_ioscope.trials.child import die_with_parent, prepare_libc
 from jupyter_ioscope.trials.counting import seed_all, shut_down, worker_ids
 from jupyter_ioscope.trials.spec import LoaderSpec, is_loader, spec_of, start_method
 from jupyter_ioscope.units import bytes_text, percent, seconds
@@ -32,9 +30,7 @@ def prepare(target: Any, folder: str) -> Prepared:
         raise InputError(f"target is a {type(target).__name__}: give {_TAKES}")
     spec = spec_of(target)
     workers = spec.num_workers or 2
-    spec = spec.changed(
-        num_workers=workers, pin_memory=False, in_child=(*spec.in_child, _DiesWithParent())
-    )
+    spec = spec.changed(num_workers=workers, pin_memory=False)
     own = start_method(spec)
     methods = [own, *(m for m in multiprocessing.get_all_start_methods() if m != own)]
     arms = [
@@ -49,10 +45,11 @@ def prepare(target: Any, folder: str) -> Prepared:
         for method in methods
     ]
     kept = spec.changed(persistent_workers=True, multiprocessing_context=_context(own))
-    arms.append(
+    arms.insert(  # before what may take seconds to start
+        1,
         Arm(_REUSED, functools.partial(_kept, kept), 1, warm=False,
             look=functools.partial(_differs, kept, own),
-            note="as this loader does" if spec.persistent_workers else "from the second epoch on")
+            note="as this loader does" if spec.persistent_workers else "from the second epoch on"),
     )  # fmt: skip
     batches = _batches(target)
     return Prepared(
@@ -71,17 +68,6 @@ def prepare(target: Any, folder: str) -> Prepared:
 
 def _context(method: str) -> Any:
     return multiprocessing.get_context(method)
-
-
-class _DiesWithParent:
-    """In spawned workers: they end when the bench is killed while they start. torch's own watch
-    over the parent begins only then, and would take the next ancestor for it."""
-
-    def install(self) -> None:
-        prepare_libc()
-        die_with_parent()
-        if os.getppid() == 1:
-            os._exit(71)  # the parent ended before the death signal was set
 
 
 def _batches(loader: Any) -> int:

@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 import copy
+import os
 import random
+from multiprocessing import parent_process
 from typing import Any
 
 from jupyter_ioscope.optional import loaded
+from jupyter_ioscope.trials.child import die_with_parent, prepare_libc
 from jupyter_ioscope.trials.spec import LoaderSpec, loaded_data, start_method, takes_in_order
 
 _PRIVATE_CONTEXT = "_DataLoader__multiprocessing_context"
 
 
 class WithChanges:
-    """A worker_init_fn that first makes the in-child changes: workers that are not forked need
-    it, because they start from a fresh interpreter."""
+    """A worker_init_fn that first makes the in-child changes and sees to it that the worker ends
+    with its parent: workers that are not forked need it, because they start from a fresh
+    interpreter."""
 
     def __init__(self, changes: tuple[Any, ...], inner: Any) -> None:
         self.changes = changes
         self.inner = inner
 
     def __call__(self, worker_id: int) -> None:
+        end_with_parent()
         for change in self.changes:
             change.install()
         if self.inner is not None:
             self.inner(worker_id)
+
+
+def end_with_parent() -> None:
+    """Have this worker end when its parent is killed. torch's own watch over the parent begins
+    only now, and would take whoever adopted the worker while it started for it."""
+    prepare_libc()
+    die_with_parent()
+    parent = parent_process()
+    if parent is not None and not parent.is_alive():
+        os._exit(71)  # before the death signal was set
 
 
 def build(spec: LoaderSpec, own: bool = True) -> Any:
@@ -43,7 +58,7 @@ def _values(spec: LoaderSpec, own: bool) -> dict[str, Any]:
     if own:
         parts = {name: private(value, memo) for name, value in parts.items()}
     init = spec.worker_init_fn
-    if spec.in_child and start_method(spec) in ("spawn", "forkserver"):
+    if start_method(spec) in ("spawn", "forkserver"):
         init = WithChanges(spec.in_child, init)
     some = spec.num_workers > 0
     return {
