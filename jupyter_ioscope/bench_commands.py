@@ -6,12 +6,15 @@ import argparse
 import os
 import textwrap
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.bench import BenchResult
 from jupyter_ioscope.progress_line import ProgressLine
 from jupyter_ioscope.units import seconds
+
+if TYPE_CHECKING:
+    from jupyter_ioscope.trials.progress import Progress
 
 
 def add_bench(made: argparse.ArgumentParser) -> None:
@@ -29,11 +32,19 @@ def run_bench(target: Any, options: argparse.Namespace, line: ProgressLine) -> B
     """`line` shows what is under way. Raises as `ioscope.bench` does."""
     from jupyter_ioscope.api import bench
 
-    line.show(f"bench {options.name}: takes about {seconds(options.budget)}")
+    line.show(
+        f"bench {options.name}: ends when the answer is clear, after {seconds(options.budget)} at "
+        "the latest, if two ways can be tried by then"
+    )
+    known = False
+
+    def on_progress(step: Progress) -> None:
+        nonlocal known
+        first, known = step.state == "running" and not known, known or step.state == "running"
+        line.show(step.text, keep=first)
+
     try:
-        return bench(
-            options.name, target, options.budget, on_progress=lambda step: line.show(step.text)
-        )
+        return bench(options.name, target, options.budget, on_progress=on_progress)
     finally:
         line.clear()
 

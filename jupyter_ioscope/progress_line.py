@@ -15,7 +15,8 @@ _COLUMNS = 90
 class ProgressLine:
     """`show` may be called as often as one likes, from the thread that runs the command.
 
-    Where `live` is False (a log file, a pipe) only the first text is written, as a line.
+    Where `live` is False (a log file, a pipe) only the first text is written, as a line, and those
+    to be kept.
     """
 
     def __init__(self, stream: TextIO, live: bool) -> None:
@@ -33,9 +34,9 @@ class ProgressLine:
         """Under the cell that runs a line."""
         return cls(sys.stdout, True)
 
-    def show(self, text: str) -> None:
+    def show(self, text: str, keep: bool = False) -> None:
         if not self._live:
-            if not self._shown:
+            if keep or not self._shown:
                 self._shown = text
                 self._stream.write(fitted(f"{text}\n", self._stream))
             return

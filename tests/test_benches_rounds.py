@@ -20,6 +20,7 @@ from jupyter_ioscope.benches._rounds import Rounds
 from jupyter_ioscope.benches._timing import timed
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.bench import BenchArm, BenchResult
+from jupyter_ioscope.views.benches import bench_text
 from tests.leftovers import children, zombies
 
 pytestmark = pytest.mark.timeout(60)
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.timeout(60)
 @pytest.fixture(autouse=True)
 def one_pass_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_rounds, "_SHORTEST_S", 0.0)
+    monkeypatch.setattr(_rounds, "_LONGEST_S", 0.0)
 
 
 def clocked(seconds: float, **own: float) -> Callable[[], Pass]:
@@ -43,8 +45,8 @@ def arm(name: str, seconds: float, **changes: Any) -> Arm:
     return Arm(name, clocked(seconds), 10, **changes)
 
 
-def ran(*arms: Arm, own_process: bool = False) -> Rounds:
-    rounds = Rounds(arms, lambda text: None, own_process, time.monotonic())
+def ran(*arms: Arm, own_process: bool = False, budget_s: float = 30.0) -> Rounds:
+    rounds = Rounds(arms, lambda text: None, own_process, time.monotonic() + budget_s)
     rounds.run()
     return rounds
 
@@ -114,6 +116,37 @@ def test_a_reference_that_fails_is_replaced() -> None:
     third = found.arm("third")
     assert third is not None
     assert (third.against, third.verdict) == ("second", "faster")
+
+
+def test_what_the_budget_does_not_hold_is_left_out_and_two_are_had_in_any_case() -> None:
+    def slow() -> Pass:
+        time.sleep(30)
+        raise AssertionError
+
+    before = children() | zombies()
+    rounds = ran(arm("a", 0.2), arm("b", 0.1), arm("c", 0.1), own_process=True, budget_s=0.0)
+    found = bench_of(rounds)
+    assert [row.verdict for row in found.arms] == ["reference", "faster", "not tried"]
+    assert [row.trials for row in found.arms] == [4, 4, 0]
+    text = bench_text(found)
+    assert "c was not tried: 0 s were too short for it" in text.replace("\u00a0", " ")
+    began = time.monotonic()
+    rounds = ran(arm("a", 0.2), arm("b", 0.1), Arm("c", slow, 1), own_process=True, budget_s=2.0)
+    assert time.monotonic() - began < 25
+    assert rounds.left_out.keys() == {("", "c")}
+    assert not rounds.failed
+    assert children() | zombies() <= before
+
+
+def test_how_long_it_still_takes_is_said_from_the_pilots_on() -> None:
+    said: list[tuple[str, float]] = []
+    arms = (arm("a", 0.2), arm("b", 0.1))
+    rounds = Rounds(arms, lambda text: said.append((text, rounds.to_go_s)), False, math.inf)
+    rounds.run()
+    assert [to_go_s for text, to_go_s in said if text.startswith("pilot")] == [-1.0, -1.0]
+    in_rounds = [(text, to_go_s) for text, to_go_s in said if text.startswith("round")]
+    assert len(in_rounds) == 8
+    assert all("s to go: " in text and to_go_s >= 0 for text, to_go_s in in_rounds)
 
 
 def test_a_fork_that_hangs_is_ended() -> None:

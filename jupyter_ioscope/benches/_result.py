@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from jupyter_ioscope.benches._bench import Arm, Bench, Missing, Prepared
 from jupyter_ioscope.benches._rounds import Rounds
 from jupyter_ioscope.model.bench import BenchArm, BenchResult
 from jupyter_ioscope.trials import statistics
 from jupyter_ioscope.units import ratio as ratio_text
+from jupyter_ioscope.units import seconds
 
 _GROUPS_TOLD = 3
+_OVER_S = 2.0  # beyond the budget: worth a sentence
 
 
-def result(bench: Bench, prepared: Prepared, rounds: Rounds, seconds: float) -> BenchResult:
+def result(bench: Bench, prepared: Prepared, rounds: Rounds, took_s: float) -> BenchResult:
     """The finished value; where it ran is for the caller to say."""
     rows = [_arm(arm, rounds) for arm in prepared.arms]
     rows += [_missing(row) for row in prepared.missing]
@@ -29,18 +31,26 @@ def result(bench: Bench, prepared: Prepared, rounds: Rounds, seconds: float) -> 
         headline=headline(rows),
         arms=tuple(rows),
         tables=tuple(prepared.tables(found)),
-        notes=tuple(prepared.sentences(found)),
+        notes=(*prepared.sentences(found), *_budget(rounds)),
         code=prepared.code(winner) if winner is not None else "",
         confidence=1 - statistics.ALPHA,
         isolation="",
         isolation_text="",
-        seconds=seconds,
+        seconds=took_s,
     )
+
+
+def _budget(rounds: Rounds) -> Iterator[str]:
+    if rounds.over_s() > _OVER_S:
+        yield (
+            f"This took {seconds(rounds.over_s())} longer than the budget: four rounds of two ways "
+            "are the least that shows anything."
+        )
 
 
 def _arm(arm: Arm, rounds: Rounds) -> BenchArm:
     other, found = rounds.against(arm), rounds.ratio(arm)
-    why = rounds.failed.get(arm.key, "")
+    why, left_out = rounds.failed.get(arm.key, ""), rounds.left_out.get(arm.key, "")
     runs = len(rounds.runs[arm.key])
     per_item = rounds.middle(arm, "seconds")
     verdict = statistics.verdict(found) if other is not None else "reference"
@@ -48,7 +58,7 @@ def _arm(arm: Arm, rounds: Rounds) -> BenchArm:
         name=arm.name,
         group=arm.group,
         against=other.name if other is not None else "",
-        verdict="failed" if why else verdict,
+        verdict="failed" if why else "not tried" if left_out else verdict,
         ratio=found.ratio,
         ratio_low=found.low,
         ratio_high=found.high,
@@ -60,7 +70,7 @@ def _arm(arm: Arm, rounds: Rounds) -> BenchArm:
         size_bytes=arm.size_bytes,
         trials=runs,
         correct=_correct(arm, rounds),
-        differences=(why,) if why else rounds.differences.get(arm.key, ()),
+        differences=(why or left_out,) if why or left_out else rounds.differences.get(arm.key, ()),
         note=arm.note,
     )
 
@@ -68,6 +78,8 @@ def _arm(arm: Arm, rounds: Rounds) -> BenchArm:
 def _correct(arm: Arm, rounds: Rounds) -> str:
     if arm.key in rounds.failed:
         return "fails"
+    if arm.key in rounds.left_out:
+        return "not checked"
     if arm.look is None:
         return "reference"
     if arm.key not in rounds.differences:

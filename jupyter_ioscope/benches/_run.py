@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import tempfile
 import threading
@@ -53,7 +54,7 @@ def bench(
         watch = Watch(
             _SILENCE_S,
             cancel,
-            lambda report: reporter.stage("running", str(report.get("text", "starting"))),
+            functools.partial(_told, reporter),
             memory_limit_bytes(),
         )
         told = _answered(isolation, Job(found.name, job, (name, target, budget_s)), watch)
@@ -67,6 +68,14 @@ def bench(
             isolation_text=isolation.text,
             seconds=reporter.age_s(),
         )
+
+
+def _told(reporter: Reporter, report: dict[str, Any]) -> None:
+    to_go_s = float(report.get("to_go_s", -1.0))
+    if to_go_s >= 0:
+        reporter.expect(reporter.age_s() + to_go_s)
+    state = "running" if to_go_s >= 0 else "preparing"
+    reporter.stage(state, str(report.get("text", "starting")))
 
 
 def _refuse_silent(target: Any) -> None:
@@ -103,11 +112,13 @@ def job(
 ) -> dict[str, Any]:
     """The whole bench. `folder` is "" where this is the user's own process."""
     began = time.monotonic()
+    rounds: Rounds | None = None
 
     def say(text: str) -> None:
         if stop():
             raise InterruptedError("stopped")
-        emit({"kind": "beat", "text": text})
+        to_go_s = -1.0 if rounds is None else rounds.to_go_s
+        emit({"kind": "beat", "text": text, "to_go_s": to_go_s})
 
     with tempfile.TemporaryDirectory(dir=folder or None, prefix="ioscope-bench-") as own:
         say("preparing")

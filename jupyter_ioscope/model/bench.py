@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 # How an arm came out against what it is compared with; "reference" is that one itself.
 BENCH_VERDICTS = (
-    "reference", "faster", "slower", "same", "undecided", "failed", "not installed",
+    "reference", "faster", "slower", "same", "undecided", "failed", "not installed", "not tried",
 )  # fmt: skip
 # "same": alike to the last bit, in type and in order; "differs": `differences` says how.
 CORRECT = ("reference", "same", "differs", "fails", "not checked")

@@ -38,6 +38,10 @@ class Reporter:
     def age_s(self) -> float:
         return time.monotonic() - self.started
 
+    def expect(self, total_s: float) -> None:
+        """It takes so many seconds in all, as far as is known now."""
+        self._budget_s = max(1e-3, total_s)
+
     def stage(self, state: str, text: str) -> None:
         self._state, self._text = state, text
         self.tick({})

@@ -90,6 +90,8 @@ def _uses(arms: list[BenchArm], found: BenchResult) -> Section:
 def _outcome(arm: BenchArm) -> str:
     if arm.verdict == "not installed":
         return arm.differences[0] if arm.differences else arm.verdict
+    if arm.verdict == "not tried":
+        return arm.verdict
     return {"reference": "reference", "fails": "fails", "not checked": _NOTHING}.get(
         arm.correct, arm.correct
     )
@@ -100,7 +102,8 @@ def _told(arms: Iterable[BenchArm]) -> Iterator[str]:
     for arm in arms:
         if arm.verdict != "not installed" and arm.differences:
             verb = "fails" if arm.correct == "fails" else "differs"
-            verb = "not run" if arm.correct == "not checked" else verb
+            verb = "was not tried" if arm.verdict == "not tried" else verb
+            verb = "not run" if arm.verdict == "failed" and arm.correct == "not checked" else verb
             yield f"{arm.name} {verb}: {'; '.join(arm.differences)}"
     for note, names in _notes(arms).items():
         yield f"{', '.join(names)}: {note}"
