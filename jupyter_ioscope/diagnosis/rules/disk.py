@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.rules._block import block_lines
 from jupyter_ioscope.diagnosis.rules._blocked import blocked, overlap_advice
 from jupyter_ioscope.diagnosis.rules._rule import Rule
 from jupyter_ioscope.errors import NotMeasuredError
@@ -23,7 +24,10 @@ def judge(facts: Facts) -> Finding | None:
         "disk",
         cause="disk_bandwidth" if large else "disk_latency",
         title="Workers wait for the disk" + (" to deliver" if large else " to answer"),
-        evidence=(f"{bytes_text(read)} a sample were read from the device." if read else "",),
+        evidence=(
+            f"{bytes_text(read)} a sample were read from the device." if read else "",
+            *block_lines(facts),
+        ),
         advice=(
             "Read fewer bytes: smaller or compressed files, or a faster disk. Data that fits into "
             "memory is read once only."

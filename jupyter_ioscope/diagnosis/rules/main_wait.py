@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
+from jupyter_ioscope.diagnosis.rules._block import block_lines
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.model.diagnosis import Finding
 
@@ -27,6 +28,7 @@ def judge(facts: Facts) -> Finding | None:
         evidence=(
             _words.part_line(facts, largest),
             _words.per_sample_line(facts, largest),
+            *(block_lines(facts) if largest in ("disk", "page_fault") else ()),
             _words.where_line(facts),
         ),
         advice=_words.workers_that_wait(facts),

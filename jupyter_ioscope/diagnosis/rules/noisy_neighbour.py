@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
+from jupyter_ioscope.diagnosis.rules._block import others_line
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
@@ -40,6 +41,7 @@ def judge(facts: Facts) -> Finding | None:
             f"The disks moved {bytes_text(machine / length_s)} a second; this loop asked for "
             f"{bytes_text(tree / length_s)} of it, others for {percent(part)}.",
             f"The busiest disk was busy for {percent(busy)} of the time.",
+            others_line(facts),
             _words.part_line(facts, "disk"),
         ),
         advice="Find the other program (iotop, or ioscope's storage check) and let it end or "

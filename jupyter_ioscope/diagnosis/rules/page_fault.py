@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.rules._block import block_lines
 from jupyter_ioscope.diagnosis.rules._blocked import blocked, overlap_advice
 from jupyter_ioscope.diagnosis.rules._rule import Rule
 from jupyter_ioscope.errors import NotMeasuredError
@@ -34,6 +35,7 @@ def judge(facts: Facts) -> Finding | None:
             if samples and faults
             else "",
             _around_line(facts),
+            *block_lines(facts),
         ),
         advice=(_RANDOM if _around_line(facts) else "")
         + "Read the rows of a batch in the order in which they lie in the file, or read them "

@@ -1,0 +1,104 @@
+"""What the trace of block devices adds to waits for storage: device, queue, or somebody else."""
+
+from __future__ import annotations
+
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.model.block import BlockIssuer, BlockTrace
+from jupyter_ioscope.units import percent, seconds
+
+_WAITS = ("disk", "page_fault")
+_MOST = 0.5  # from where on a part is told as what it mainly was
+_FEW_LOST = 0.02  # events without which sums still hold
+_NAMED = 2
+_KERNEL = "kworker"
+
+
+def block_lines(facts: Facts) -> tuple[str, ...]:
+    """Evidence from the trace, most telling first; empty without a trace, or where the fetching
+    threads asked no device."""
+    trace = facts.profile.block
+    if trace is None:
+        return ()
+    own = _own(facts, trace)
+    lines = (_where_line(facts, trace, own), _latency_line(trace, own), others_line(facts))
+    return tuple(line for line in lines if line)
+
+
+def others_line(facts: Facts) -> str:
+    """`Other programs' requests took 62 % of the time of all requests at vda (stress 58 %).`"""
+    trace = facts.profile.block
+    device = _device(_own(facts, trace)) if trace is not None else ""
+    if trace is None or not device:
+        return ""
+    taken, whole_s = _others(trace, device)
+    if sum(taken.values()) < _MOST * whole_s:
+        return ""
+    first = sorted((name for name in taken if name), key=lambda name: -taken[name])[:_NAMED]
+    named = ", ".join(f"{name} {percent(taken[name] / whole_s)}" for name in first)
+    share = percent(sum(taken.values()) / whole_s)
+    line = f"Other programs' requests took {share} of the time of all requests at {device}"
+    return f"{line} ({named})." if named else f"{line}."
+
+
+def _others(trace: BlockTrace, device: str) -> tuple[dict[str, float], float]:
+    """(program -> seconds of its requests at a device, seconds of everybody's)."""
+    rows = [row for row in trace.issuers if row.device == device]
+    taken: dict[str, float] = {}
+    for row in rows:
+        if row.role == "other":
+            taken[row.name] = taken.get(row.name, 0.0) + row.device_s
+    return taken, sum(row.device_s for row in rows)
+
+
+def _own(facts: Facts, trace: BlockTrace) -> list[BlockIssuer]:
+    """What the threads that fetch asked for."""
+    role = "consumer" if facts.alone else "worker"
+    return [row for row in trace.issuers if row.role == role]
+
+
+def _device(own: list[BlockIssuer]) -> str:
+    """The device at which the fetching threads' requests were longest; "" without any."""
+    spent: dict[str, float] = {}
+    for row in own:
+        spent[row.device] = spent.get(row.device, 0.0) + row.device_s + row.queue_s
+    return max(spent, key=lambda device: spent[device], default="")
+
+
+def _latency_line(trace: BlockTrace, own: list[BlockIssuer]) -> str:
+    """`vda answered half of the reads within 99 µs, 99 % within 206 µs; ...`"""
+    found = trace.of(_device(own), "read")
+    if found is None:
+        return ""
+    return (
+        f"{found.device} answered half of the reads within {seconds(found.p50_s)}, 99 % within "
+        f"{seconds(found.p99_s)}; before, they were in its queue for "
+        f"{seconds(found.queue_mean_s)} on average."
+    )
+
+
+def _where_line(facts: Facts, trace: BlockTrace, own: list[BlockIssuer]) -> str:
+    """How much of the waiting the device accounts for. Its queue is the scheduler's; what is
+    neither passed before a request got that far."""
+    waited_s = sum(facts.part_ns(part) for part in _WAITS) / 1e9
+    if not own or waited_s <= 0 or trace.lost > _FEW_LOST * trace.events:
+        return ""
+    device = _device(own)
+    busy_s, queue_s = sum(row.busy_s for row in own), sum(row.queue_s for row in own)
+    line = (
+        f"Of {seconds(waited_s)} that fetching threads stood waiting for storage, their requests "
+        f"were at the device for {seconds(min(busy_s, waited_s))}"
+    )
+    taken, whole_s = _others(trace, device)
+    # What encryption or a thread pool of the kernel asks for on behalf of others is its own.
+    if busy_s + queue_s + taken.get(_KERNEL, 0.0) < _MOST * waited_s:
+        return (
+            f"{line}: most of it passed before a request was made, in the file system, for a place "
+            "in the queue, or held back by a limit (io.max of the control group)."
+        )
+    if busy_s + queue_s < _MOST * waited_s:
+        return f"{line}."
+    if queue_s > sum(row.device_s for row in own):
+        return f"{line}, and for longer in its queue: more is asked of it at once than it takes."
+    if sum(taken.values()) >= _MOST * whole_s:
+        return f"{line}, which others kept busy."
+    return f"{line}: the device itself is what they waited for."
