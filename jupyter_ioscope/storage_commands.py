@@ -37,7 +37,8 @@ def add_baseline(made: argparse.ArgumentParser) -> None:
     """Options of `baseline`."""
     made.add_argument("action", choices=("save", "check"), help="measure and save, or compare")
     made.add_argument("path", metavar="PATH", help="the folder whose storage is measured")
-    made.add_argument("--file", default=FILE, metavar="FILE", help=f"the baseline (default {FILE})")
+    made.add_argument("named", metavar="FILE", nargs="?", help=f"the baseline (default {FILE})")
+    made.add_argument("--file", metavar="FILE", help="the same")
     made.add_argument("--engine", choices=("fio", "own"), default="", help="default: fio if there")
     made.add_argument("--seconds", type=float, default=0.5, metavar="S", help="of one run of a job")
     made.add_argument("--repeats", type=int, default=5, metavar="N", help="runs of each job")
@@ -92,19 +93,27 @@ def run_baseline(
 def _baseline(
     api: ModuleType, options: argparse.Namespace, how: dict[str, Any]
 ) -> Baseline | BaselineCheck:
+    file = _file(options)
     if options.action == "save":
-        saved: Baseline = api.save_baseline(options.path, options.file, **how)
+        saved: Baseline = api.save_baseline(options.path, file, **how)
         return saved
     warning_ms, degraded_ms = _pair(options.p99, "--p99")
     loss, large_loss = _pair(options.loss, "--loss")
     checked: BaselineCheck = api.check_baseline(
         options.path,
-        options.file,
+        file,
         p99_s=(warning_ms / 1e3, degraded_ms / 1e3),
         loss=(loss / 100, large_loss / 100),
         **how,
     )
     return checked
+
+
+def _file(options: argparse.Namespace) -> str:
+    given = [name for name in (options.named, options.file) if name is not None]
+    if len(given) > 1:
+        raise InputError(f"two files for the baseline, {given[0]!r} and {given[1]!r}: give one")
+    return str(given[0]) if given else FILE
 
 
 def _pair(text: str, option: str) -> tuple[float, float]:
