@@ -9,7 +9,7 @@ import pytest
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.diagnosis import Finding
-from jupyter_ioscope.model.observed import HeldFile, ProcessUse
+from jupyter_ioscope.model.observed import HeldFile, LineCalls, ProcessUse
 from jupyter_ioscope.model.profile import Profile
 from tests import builders
 from tests import work_values as values
@@ -41,6 +41,36 @@ def test_a_position_shared_by_workers_comes_first_for_the_data_are_wrong() -> No
     assert "worker_init_fn" in first.advice
 
 
+def test_mixed_up_data_is_not_said_to_be_what_the_loop_waits_for() -> None:
+    headline = diagnose(held(reading())).headline
+    assert ": samples may be mixed up. The loop waited for data " in headline
+
+
+def test_workers_of_every_epoch_are_counted_once() -> None:
+    first = diagnose(held(reading(epochs=4, persistent=False))).findings[0]
+    assert "2 workers and this process" in first.evidence[0]
+
+
+def test_a_lock_that_is_free_most_of_the_time_guards_all_the_same() -> None:
+    def called(name: str) -> Profile:
+        calls = (LineCalls("/me/data.py", 0, (name,)),)
+        return builders.without(held(reading()), calls=calls)
+
+    assert found(called("multiprocessing.Lock"), "fd_shared_after_fork") is None
+    assert found(called("threading.Lock"), "fd_shared_after_fork") is not None
+
+
+def test_shards_that_a_stream_opened_before_the_fork_are_read_by_one_worker_each() -> None:
+    made = held(reading())
+    streams = tuple(replace(row, dataset_kind="iterable") for row in made.loaders)
+    one = builders.without(made, loaders=streams)
+    several = builders.without(one, held_files=tuple(
+        row._replace(path=f"/data/{number}") for row in made.held_files for number in range(2)
+    ))  # fmt: skip
+    assert found(several, "fd_shared_after_fork") is None
+    assert found(one, "fd_shared_after_fork") is not None
+
+
 @pytest.mark.parametrize(
     "made",
     [
@@ -67,6 +97,14 @@ def test_a_limit_of_open_files_that_is_near() -> None:
     assert (first.cause, first.harm) == ("open_files_limit", "run")
     assert "900 files open, 88\xa0% of the 1,024" in first.evidence[0]
     assert "RLIMIT_NOFILE" in first.advice
+
+
+def test_without_workers_nothing_is_said_of_what_they_hand_over() -> None:
+    alone = diagnose(limited(builders.profile(0), 900)).findings[0]
+    beside = diagnose(limited(builders.profile(2), 900)).findings[0]
+    assert "sharing_strategy" in beside.advice
+    assert "sharing_strategy" not in alone.advice
+    assert not any("hands over" in line for line in alone.evidence)
 
 
 def test_a_worker_near_its_limit_is_named() -> None:

@@ -157,8 +157,9 @@ def test_pictures_decoded_as_large_as_used_simply_cost_that(workers: int) -> Non
 
 
 def test_pictures_without_files_are_judged_by_the_time_a_used_pixel_takes() -> None:
-    slow = values.profile((values.JPEG, 40), **PHOTO)
-    quick = values.profile((values.JPEG, 40), **{**PHOTO, "fetch_ms": 30.0})
+    rows = ((values.JPEG, 40), (values.RESIZE, 2))
+    slow = values.profile(*rows, **PHOTO)
+    quick = values.profile(*rows, **{**PHOTO, "fetch_ms": 30.0})
     assert "oversized_decode" in causes(slow)
     assert "oversized_decode" not in causes(quick)
 
@@ -167,6 +168,13 @@ def test_pictures_asked_for_at_reduced_size_are_not_oversized() -> None:
     made = photos(2048, 1536, fetch_ms=60.0)
     calls = (LineCalls("/me/data.py", 0, (".draft",)),)
     assert "oversized_decode" not in causes(builders.without(made, calls=calls))
+
+
+def test_a_piece_cut_out_of_a_large_picture_needs_it_at_full_size() -> None:
+    cut = photos(2048, 1536, (values.JPEG, 40))
+    assert "oversized_decode" not in causes(cut)
+    resized = (LineCalls("/me/data.py", 0, (".resize",)),)  # too quick to be seen
+    assert "oversized_decode" in causes(builders.without(cut, calls=resized))
 
 
 def test_pictures_that_are_not_in_the_batch_have_no_size_to_compare() -> None:

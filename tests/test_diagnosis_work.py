@@ -10,7 +10,7 @@ from jupyter_ioscope.capture.image_sizes import size_of
 from jupyter_ioscope.capture.line_calls import line_calls
 from jupyter_ioscope.diagnosis import work_kinds
 from jupyter_ioscope.diagnosis.facts import Facts
-from jupyter_ioscope.diagnosis.work import kind_of, mix_of
+from jupyter_ioscope.diagnosis.work import Mix, kind_of, mix_of
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.observed import LineCalls
 from jupyter_ioscope.model.profile import Cell
@@ -128,6 +128,42 @@ def test_calls_of_a_line_get_their_full_names() -> None:
     named = {row.line: set(row.names) for row in found}
     assert named[9] == {"numpy.fromstring", "json.loads", ".split"}
     assert named[0] == {"random.random"}  # anywhere in the file
+
+
+def told(source: str) -> Mix:
+    """The work of fetches in a cell with this source."""
+    where = Frame("get", "In [3]", 2, 3)
+    stacks = values.seen(((where,), 5))
+    return mix_of(stacks, "consumer", line_calls(stacks, (Cell(3, source),)))
+
+
+@pytest.mark.parametrize(
+    ("source", "guarded"),
+    [
+        ("import multiprocessing as mp\nlock = mp.Lock()", True),
+        ("import torch.multiprocessing as mp\nlock = mp.get_context().RLock()", True),
+        ("import fcntl\nfcntl.flock(file, fcntl.LOCK_EX)", True),
+        ("with self.lock:\n    file.seek(3)\n    file.read(4)", True),  # made elsewhere
+        ("lock.acquire()\nfile.read(4)", True),
+        ("import threading\nlock = threading.Lock()\nwith lock:\n    file.read(4)", False),
+        ("with open(path) as file:\n    file.seek(3)", False),
+        ("with self.timer:\n    compute()", False),
+        ("file.seek(3)\nfile.read(4)", False),
+    ],
+)
+def test_locks_that_keep_processes_apart_are_told_from_others(source: str, guarded: bool) -> None:
+    mix = told(source)
+    assert mix.guarded is guarded
+    assert not mix.random  # a lock makes no chance
+
+
+def test_resizing_is_seen_in_the_code_and_is_no_augmentation() -> None:
+    assert told("image = image.resize((224, 224))").resizes
+    assert not told("image = image.resize((224, 224))").random
+    both = told("from torchvision.transforms import RandomResizedCrop\nRandomResizedCrop(224)")
+    assert both.resizes
+    assert both.random
+    assert not told("image = image.crop((0, 0, 224, 224))").resizes
 
 
 def test_a_cell_that_is_no_python_gives_no_calls() -> None:

@@ -374,3 +374,23 @@ def test_facts_of_a_profile_are_untouched_by_the_rules() -> None:
     Facts(profile)
     diagnose(profile)
     assert (dataclasses.asdict(profile.loaders[0]), profile.fetches) == before
+
+
+def taking_over(state: str) -> Profile:
+    """Batches that take long to take over, with the consumer in one state all the time."""
+    made = builders.profile(2, fetch_ms=2, main_ms=8, step_ms=2, tensors=1)
+    number = STATES.index(state)
+    threads = tuple(
+        dataclasses.replace(row, states=(number,) * len(row.sample_ns))
+        if row.role == "consumer"
+        else row
+        for row in made.threads
+    )
+    return builders.without(made, threads=threads)
+
+
+def test_hand_over_that_waits_for_the_gil_is_not_the_batches_fault() -> None:
+    causes = [row.cause for row in diagnose(taking_over("gil")).findings]
+    assert causes[0] == "gil_bound_threads"
+    assert "workers_overhead" not in causes
+    assert diagnose(taking_over("running")).findings[0].cause == "workers_overhead"

@@ -22,6 +22,7 @@ _MOST_FILES = 20
 _MOST_LINES = 400
 _MOST_BYTES = 1_000_000
 _MOST_NAMES = 12
+_MOST_TELLING = 24
 
 # Calls that make randomness. A false alarm costs a piece of advice, a miss gives a wrong one.
 _CHANCE = ("random.", "numpy.random.", "torch.rand", "torch.bernoulli", "albumentations.")
@@ -29,6 +30,12 @@ _REDUCING = (".draft", ".thumbnail")
 _CHANCE_METHODS = frozenset(
     ("uniform", "integers", "normal", "standard_normal", "choice", "shuffle", "permutation")
 )
+_RESIZING = frozenset(("resize", "Resize", "interpolate", "LongestMaxSize", "SmallestMaxSize"))
+_LOCKING = frozenset(("Lock", "RLock", "Semaphore", "BoundedSemaphore", "FileLock", "flock",
+                      "lockf", "acquire"))  # fmt: skip
+# Stands for a read or a seek below `with` of something that has a name: a lock, most likely.
+_READ_WITHIN = "with:read"
+_READS = frozenset(("seek", "read", "readinto", "readline", "readlines"))
 
 
 def line_calls(stacks: Stacks | None, cells: Sequence[Cell]) -> tuple[LineCalls, ...]:
@@ -93,26 +100,46 @@ def _of_source(file: str, source: str, wanted: set[int]) -> list[LineCalls]:
         if not isinstance(call, ast.Call):
             continue
         name = _name(call.func, modules)
-        if _is_telling(name) and name not in telling and len(telling) < _MOST_NAMES:
+        if _is_telling(name) and name not in telling and len(telling) < _MOST_TELLING:
             telling.append(name)
         lines = range(call.lineno, (call.end_lineno or call.lineno) + 1)
         for line in wanted.intersection(lines) if name else ():
             known = names.setdefault(line, [])
             if name not in known and len(known) < _MOST_NAMES:
                 known.append(name)
+    if any(_reads_within(node) for node in ast.walk(tree)):
+        telling.append(_READ_WITHIN)
     found = [LineCalls(file, line, tuple(names[line])) for line in sorted(names)]
     return [LineCalls(file, 0, tuple(telling)), *found] if telling else found
 
 
 def _is_telling(name: str) -> bool:
-    """Whether a call makes randomness, or has pictures decoded at reduced size."""
+    """Whether a call makes randomness, resizes pictures, has them decoded at reduced size, or has
+    to do with locks."""
     last = name.rpartition(".")[2]
+    if last in _RESIZING or last in _LOCKING:
+        return True
     return (
         name in _REDUCING
         or name.startswith(_CHANCE)
         or last in _CHANCE_METHODS
         or last.startswith(("Random", "rand"))
         or last in ("ColorJitter", "AutoAugment", "TrivialAugmentWide")
+    )
+
+
+def _reads_within(node: ast.AST) -> bool:
+    """Whether this is `with lock:` (no call, which would open something) around a read."""
+    if not isinstance(node, ast.With):
+        return False
+    if not any(isinstance(row.context_expr, ast.Name | ast.Attribute) for row in node.items):
+        return False
+    return any(
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in _READS
+        for statement in node.body
+        for call in ast.walk(statement)
     )
 
 

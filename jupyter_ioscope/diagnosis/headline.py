@@ -60,6 +60,8 @@ def headline(facts: Facts, findings: Sequence[Finding]) -> str:
         return f"Nothing to fix here: your own step is the limit; {waited}."
     if first and STEP in first.refines and facts.waits.wait_fraction < 0.5:
         return _of_step(facts, first)
+    if first and first.harm and first.share < NOISE_SHARE:  # it is not what the loop waits for
+        return f"{first.title}. {waited[0].upper()}{waited[1:]}."
     cause = f": {_small(first.title)}" if first and first.cause not in (STEP, OTHERS) else ""
     return f"{waited[0].upper()}{waited[1:]}{cause}{_meanwhile(facts, findings)}."
 

@@ -16,8 +16,12 @@ from jupyter_ioscope.diagnosis.hot import users
 from jupyter_ioscope.diagnosis.work_kinds import (
     CALLS,
     INNER,
+    LOCKING,
+    LOCKS,
+    OF_THREADS,
     RANDOM_FILES,
     REDUCING,
+    RESIZING,
     WHOLE,
     FrameKind,
 )
@@ -120,11 +124,27 @@ class Mix:
         """Whether pictures are asked for at reduced size somewhere."""
         return bool(self._telling & REDUCING)
 
+    @property
+    def resizes(self) -> bool:
+        """Whether pictures are resized: seen, or called for somewhere in the user's files."""
+        if any(row.kind == "image_resize" for row in self.seen):
+            return True
+        return any(_last(name) in RESIZING for name in self._telling)
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the user's files hold something that keeps processes apart: a lock between
+        processes, or reads below a lock that was not made for threads only."""
+        locks = [name for name in self._telling if _last(name) in LOCKS]
+        if any(not name.startswith(OF_THREADS) for name in locks):
+            return True
+        return not locks and bool(self._telling & LOCKING)
+
     @cached_property
     def random(self) -> bool:
         """Whether anything was seen that makes samples differ from time to time: frames of random
         augmentation, or calls of it in the files that fetches run through."""
-        if self._telling - REDUCING:
+        if any(_makes_chance(name) for name in self._telling):
             return True
         for row in self.seen:
             for frame in row.frames:
@@ -134,6 +154,18 @@ class Mix:
                 if "/transforms/" in path and ("random" in name or "get_params" in name):
                     return True
         return False
+
+
+def _makes_chance(telling: str) -> bool:
+    """Of telling calls, all that have no other reason to be there."""
+    if telling in REDUCING or telling in LOCKING:
+        return False
+    last = _last(telling)
+    return last not in LOCKS and (last not in RESIZING or last.startswith("Random"))
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def blocked_mix_of(

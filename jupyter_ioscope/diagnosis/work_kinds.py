@@ -284,5 +284,16 @@ CALLS: tuple[tuple[str, frozenset[str]], ...] = tuple(
 # Calls that decode a picture at reduced size.
 REDUCING = frozenset((".draft", ".thumbnail"))
 
+# Calls that resize pictures, by their last name.
+RESIZING = frozenset(
+    ("resize", "Resize", "RandomResizedCrop", "interpolate", "LongestMaxSize", "SmallestMaxSize")
+)
+
+# What has to do with locks, by its last name; a read below `with` of a name counts as one. Locks of
+# these modules hold threads of one process only.
+LOCKS = frozenset(("Lock", "RLock", "Semaphore", "BoundedSemaphore", "FileLock", "flock", "lockf"))
+LOCKING = frozenset((".acquire", "with:read"))
+OF_THREADS = ("threading.", "asyncio.", "_thread.")
+
 # Files that make randomness, beside what `LineCalls` of whole files tell.
 RANDOM_FILES = ("/random.py", "/albumentations/", "/imgaug/")

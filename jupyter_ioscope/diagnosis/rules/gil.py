@@ -12,6 +12,7 @@ from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import percent
 
+_MOSTLY = 0.5
 _NAMED = 2  # threads that run, in the evidence
 
 
@@ -45,7 +46,16 @@ def judge(facts: Facts) -> Finding | None:
         advice=_advice(held),
         toggles=("workers",) if facts.alone and _words.more_workers(facts) else (),
         where=facts.where(),
+        refines=_hand_over(facts, unpacking),
     )
+
+
+def _hand_over(facts: Facts, unpacking: Gain) -> tuple[str, ...]:
+    """What hand-over is called, where half of it and more is this line."""
+    main = facts.waits.consumer
+    handed = main.fraction("hand_over") if main else 0.0
+    line = unpacking.share >= _MOSTLY * (handed + unpacking.share) > 0
+    return ("workers_overhead", "ipc_python_objects") if line else ()
 
 
 def _holders(facts: Facts) -> list[Runner]:

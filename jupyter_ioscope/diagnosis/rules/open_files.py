@@ -12,6 +12,11 @@ from jupyter_ioscope.units import percent
 # What the system, Python and torch say when there is no further descriptor (EMFILE, and a message
 # with descriptors of which none arrived).
 _SAID = ("too many open files", "errno 24", "items of ancdata")
+_HANDED = (
+    "Do not keep batches in a list: "
+    'torch.multiprocessing.set_sharing_strategy("file_system") or fewer tensors a batch need '
+    "fewer descriptors."
+)
 # Batches under way come and go with their descriptors: at four fifths one more loader ends the run.
 NEAR = 0.8
 
@@ -21,6 +26,9 @@ def judge(facts: Facts) -> Finding | None:
     profile = facts.profile
     died = _died_of_it(profile)
     use = _nearest(profile)
+    # Without workers batches hold no descriptors. A run that died may have had them.
+    several = any(row.num_workers > 0 for row in profile.loaders) or not profile.loaders
+    handed = several and (use is None or use.worker < 0)
     near = use is not None and use.peak_open_files >= NEAR * use.open_files_limit
     if not died and not near:
         return None
@@ -36,13 +44,12 @@ def judge(facts: Facts) -> Finding | None:
             f"The cell ended with {profile.ended_by}: {profile.ended_text[-160:]}" if died else "",
             _use_line(use),
             "Each tensor that a worker hands over holds one, until the loop lets go of its batch."
-            if use is not None and use.worker < 0
+            if handed
             else "",
         ),
         advice="Raise the limit before the loader is made (resource.setrlimit(resource."
-        "RLIMIT_NOFILE, (hard, hard)) with hard from getrlimit, or ulimit -n 65536), close what is "
-        "open, and do not keep batches in a list. Or "
-        'torch.multiprocessing.set_sharing_strategy("file_system"), or fewer tensors a batch.',
+        "RLIMIT_NOFILE, (hard, hard)) with hard from getrlimit, or ulimit -n 65536), and close "
+        "what is not needed any more" + (f". {_HANDED}" if handed else "."),
         harm="run",
     )
 

@@ -32,8 +32,11 @@ _LEAST_LEFT = 0.15
 
 
 def judge(facts: Facts) -> Finding | None:
-    """What the loop would gain if no more pixels were decoded than are used."""
+    """What the loop would gain if no more pixels were decoded than are used. Only where pictures
+    are resized: who cuts a piece out, or counts all pixels, needs them as they are."""
     if not facts.batches or not facts.work.fraction("image_decode")[0]:
+        return None
+    if not facts.work.resizes:
         return None
     used = _used_pixels(facts)
     if not used:

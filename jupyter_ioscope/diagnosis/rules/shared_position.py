@@ -27,10 +27,10 @@ def judge(facts: Facts) -> Finding | None:
         return None
     fetching = {row.pid for row in facts.fetches}
     rows = [row for row in facts.profile.held_files if _shared(row, fetching)]
-    if not rows or not _reads(facts) or facts.busy_fraction("lock") >= _LOCKED:
+    if not rows or not _reads(facts) or _guarded(facts) or _one_each(facts, rows):
         return None
     row = max(rows, key=lambda held: held.positions)
-    readers = len(fetching & {*row.sharing})
+    readers = len({fetch.worker for fetch in facts.fetches if fetch.pid in row.sharing})
     with_parent = facts.profile.pid in row.sharing
     return finding(
         facts,
@@ -66,6 +66,23 @@ def _reads(facts: Facts) -> bool:
         return storage.read_bytes_per_sample >= _LEAST_BYTES
     except NotMeasuredError:
         return True
+
+
+def _guarded(facts: Facts) -> bool:
+    """Whether a lock between processes is about. One that is free most of the time is hardly ever
+    seen waited for, so the code counts as well, where it is known."""
+    if facts.busy_fraction("lock") >= _LOCKED:
+        return True
+    try:
+        return facts.work.guarded
+    except NotMeasuredError:
+        return False
+
+
+def _one_each(facts: Facts, rows: list[HeldFile]) -> bool:
+    """Whether each worker may well read files of its own: a stream that opened its shards before
+    the fork, and moves in as many of them as there are workers."""
+    return facts.loader.dataset_kind == "iterable" and len(rows) >= facts.workers
 
 
 RULE = Rule("shared_position", judge)
