@@ -24,9 +24,10 @@ from typing import Any
 from jupyter_ioscope.capture import procfs
 from jupyter_ioscope.capture._blocked_threads import (
     Exact,
-    LockCalls,
     OwnThread,
     Reader,
+    lock_calls,
+    name_this_thread,
     target_of,
 )
 from jupyter_ioscope.capture.frames import serves_notebook
@@ -88,7 +89,7 @@ class BlockedSampler:
         if not getattr(sys, "_is_gil_enabled", lambda: True)():
             raise OSError("this Python runs without the GIL, which keeps stack and state together")
         read = Reader()
-        self._calls = LockCalls(platform.machine())
+        self._calls = lock_calls(platform.machine())
         main = OwnThread(self._main_tid, read, self._calls)
         try:
             self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
@@ -131,7 +132,7 @@ class BlockedSampler:
 
     def _run(self) -> None:
         try:
-            _name_this_thread()
+            name_this_thread(NAME)  # so that the helper process knows it as ours
             self._loop()
         except Exception:  # of the process that is looked at, nothing may fail
             pass
@@ -141,9 +142,7 @@ class BlockedSampler:
             self._close()
 
     def _close(self) -> None:
-        for thread in [self._main, *self._known.values()]:
-            if thread is not None:
-                thread.close()
+        self._reader.close_all()
         with contextlib.suppress(OSError):
             os.close(self._file)
 
@@ -364,10 +363,3 @@ def _text(place: Place) -> tuple[str, str, int]:
 
 def _times_given_up() -> int:
     return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
-
-
-def _name_this_thread() -> None:
-    """So that the helper process knows this thread as ours (the kernel cuts at 15 characters)."""
-    comm = f"/proc/self/task/{threading.get_native_id()}/comm"
-    with contextlib.suppress(OSError), open(comm, "w") as file:
-        file.write(NAME)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from jupyter_ioscope.capture import procfs
 
 _PR_SET_PTRACER = 0x59616D61  # linux/prctl.h
+YAMA_ASKS = 1  # the level at which a process must say who may look at it
 _PTRACE_SEIZE = 0x4206  # linux/ptrace.h
 
 
