@@ -52,6 +52,12 @@ def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
         yield
 
 
+@pytest.fixture(autouse=True)
+def torch_gives_up_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch waits so long for each worker of a loop that failed, with and without a profile."""
+    monkeypatch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 0.5)
+
+
 def forked(dataset: Any, **options: Any) -> DataLoader[Any]:
     return DataLoader(
         dataset, **{"batch_size": 4, "num_workers": 2, "multiprocessing_context": "fork", **options}
