@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.bench import run
 from tests.bench.measure import at_most_interval, cpu_s, ratio_interval
+from tests.bench.merge import merged, sections
 from tests.bench.table import judged, page
 
 
@@ -68,3 +73,59 @@ def test_the_page_holds_only_what_was_measured_and_names_the_machine() -> None:
     assert "| `import ioscope` | 42 ms |  | at most 100 ms | met |" in text
     assert "a box of 3 cores; 2030-01-02." in text
     assert "Slow-down" not in text
+
+
+def measured(import_ms: float, machine: str, date: str) -> dict[str, Any]:
+    return {"import_ms": import_ms, "bare_ms": 20.0, "loads": [], "machine": machine,
+            "quick": False, "date": date}  # fmt: skip
+
+
+def test_a_new_section_loses_no_other_whoever_measured_it() -> None:
+    other = (
+        "## Live panel, an idle kernel with two workers\n\n| 0.1 % |\n\na far box; 2030-01-01.\n"
+    )
+    foreign = "## A section that no script makes any more\n\nits rows\n"
+    old = page({"import_time": measured(41.6, "mine", "2030-01-01")})
+    text = merged(
+        {"import_time": measured(77.0, "mine", "2030-02-02 10:00 UTC")},
+        "import_time",
+        f"{old}\n{foreign}\n{other}",
+    )
+    assert "77 ms" in text
+    assert "42 ms" not in text
+    assert other in text
+    assert foreign in text
+    assert text.index("## Import") < text.index("## Live panel") < text.index("## A section")
+
+
+def test_a_section_from_elsewhere_is_not_replaced_by_an_older_result_of_this_machine() -> None:
+    newer = page({"import_time": measured(50.0, "far", "2030-03-03 10:00 UTC")})
+    results = {"import_time": measured(99.0, "mine", "2030-01-01 10:00 UTC")}
+    assert "50 ms" in merged(results, "helpers", newer)
+    assert "99 ms" not in merged(results, "helpers", newer)
+    assert "99 ms" in merged(results, "helpers", "")
+
+
+def test_the_page_of_this_project_loses_nothing_when_one_section_is_measured_again() -> None:
+    old = run.TABLE.read_text(encoding="utf-8")
+    result = measured(20.0, "mine", "2030-01-01 10:00 UTC")
+    new = merged({"import_time": result}, "import_time", old)
+    assert sections(new).keys() == sections(old).keys()
+    assert sections(new) | {"Import": ""} == sections(old) | {"Import": ""}
+
+
+def test_results_are_kept_one_by_one_and_damaged_ones_put_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "RESULTS", tmp_path / "kept" / "measurements.json")
+    monkeypatch.setattr(run, "TABLE", tmp_path / "measurements.md")
+    one = {"import_ms": 41.0, "bare_ms": 20.0, "loads": [], "machine": "mine", "quick": True}
+    run.keep("import_time", dict(one))
+    run.RESULTS.write_text(json.dumps(json.loads(run.RESULTS.read_text()) | {"x": {"kept": 1}}))
+    run.keep("import_time", one | {"import_ms": 43.0})
+    assert json.loads(run.RESULTS.read_text()).keys() == {"import_time", "x"}
+    assert "43 ms" in run.TABLE.read_text(encoding="utf-8")
+    run.RESULTS.write_text("{")
+    run.keep("import_time", one | {"import_ms": 45.0})
+    assert run.RESULTS.with_suffix(".damaged").read_text() == "{"
+    assert "45 ms" in run.TABLE.read_text(encoding="utf-8")

@@ -2,13 +2,18 @@
 
 python -m tests.bench.run               about 40 minutes on two cores
 python -m tests.bench.run --quick       two or three minutes, wider intervals
-python -m tests.bench.run slowdown      only these; the table keeps the other rows
+python -m tests.bench.run slowdown      only these; the page keeps all other sections
+
+Every result is kept as soon as it is there. A section that was not measured now stays as it is,
+with the date and the machine of its own run, also where its raw results lie on another machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
+import os
 import subprocess
 import sys
 import time
@@ -16,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.measure import machine
-from tests.bench.table import page
+from tests.bench.merge import merged
 
 SCRIPTS = (
     "import_time",
@@ -51,24 +56,36 @@ def main() -> int:
     if unknown:
         parser.error(f"no such script: {', '.join(sorted(unknown))}")
 
-    results = earlier_results()
     failed = []
     for name in arguments.scripts or SCRIPTS:
         result = run(name, arguments.quick)
         if result is None:
             failed.append(name)
         else:
-            results[name] = result | {"machine": machine(), "quick": arguments.quick}
-            results[name]["date"] = time.strftime("%Y-%m-%d", time.gmtime())
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(results, indent=1))
-    text = page(results)
-    print(text)
-    TABLE.write_text(text, encoding="utf-8")
+            keep(name, result | {"machine": machine(), "quick": arguments.quick})
+    print(TABLE.read_text(encoding="utf-8"))
     print(f"Written to {TABLE}")
     for name in failed:
         print(f"{name} failed: its rows are missing or from an earlier run", file=sys.stderr)
     return 1 if failed else 0
+
+
+def keep(name: str, result: dict[str, Any]) -> None:
+    """Put one script's result beside the others and write the page; others may do so meanwhile."""
+    result["date"] = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    RESULTS.parent.mkdir(exist_ok=True)
+    with open(RESULTS.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        results = earlier_results() | {name: result}
+        _replace(RESULTS, json.dumps(results, indent=1))
+        earlier = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
+        _replace(TABLE, merged(results, name, earlier))
+
+
+def _replace(path: Path, text: str) -> None:
+    whole = path.with_name(f".{path.name}.{os.getpid()}")
+    whole.write_text(text, encoding="utf-8")
+    whole.replace(path)
 
 
 def run(name: str, quick: bool) -> dict[str, Any] | None:
@@ -86,9 +103,13 @@ def run(name: str, quick: bool) -> dict[str, Any] | None:
 
 
 def earlier_results() -> dict[str, Any]:
+    """All raw results of this machine; what cannot be read is put aside, not written over."""
     try:
         results: dict[str, Any] = json.loads(RESULTS.read_text())
-    except (OSError, ValueError):
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        RESULTS.replace(RESULTS.with_suffix(".damaged"))
         return {}
     return results
 
