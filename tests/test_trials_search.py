@@ -18,9 +18,12 @@ PUBLISHED = {2: 1261.0, 3: 1294.0, 4: 1126.0, 6: 580.0, 8: 386.0}
 
 @pytest.mark.parametrize("start", sorted(PUBLISHED))
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
-def test_a_published_curve_is_climbed_down_in_five_runs(start: int, exponent: float) -> None:
+@pytest.mark.parametrize("cores", [1, 2, 3, 4, 8, math.inf])
+def test_a_published_curve_is_climbed_down_in_five_runs(
+    start: int, exponent: float, cores: float
+) -> None:
     believed = {Setting(n): 1000.0 * n**exponent for n in PUBLISHED}
-    search = Search(believed, Setting(start), most=5)
+    search = Search(believed, Setting(start), most=5, cores=cores)
     best = search.run(lambda setting: PUBLISHED[setting.workers])
     assert len(search.measured) <= 5
     # 2 workers are 2.5 % behind 3: equals, of which the fewer are as good.
@@ -67,10 +70,22 @@ def test_what_is_found_is_hardly_slower_than_the_best_of_the_whole_grid(
     believed = {row: samples_per_s(SCENES[name], row, cores) for row in settings}
     rate = crowded(SCENES[name], cores)
     noise = random.Random(hash((cores, start)))
-    search = Search(believed, start)
+    search = Search(believed, start, cores=cores)
     best = search.run(lambda row: rate(row) * noise.lognormvariate(0, 0.01))
     assert len(search.measured) <= 6
     assert rate(best) >= 0.92 * max(rate(row) for row in settings)
+
+
+@pytest.mark.parametrize("start", [0, 1, 2, 8])
+def test_as_many_workers_as_cores_are_timed_before_more_of_them(start: int) -> None:
+    """A model that was misled by a busy machine believes in many workers."""
+    believed = {row: 1.0 + row.workers for row in grid(2, Setting(start), most_workers=8)}
+    search = Search(believed, Setting(start), cores=1.5)
+    search.run(lambda row: 50.0 + 100.0 * min(row.workers, 2) - row.workers)
+    timed = [row.workers for row in search.measured if row != Setting(start)]
+    more = [n for n in timed if n > 2]
+    assert start == 2 or timed.index(2) <= min(timed.index(n) for n in more or [2])
+    assert search.best().workers == 2
 
 
 def test_equals_are_decided_for_fewer_workers() -> None:

@@ -3,7 +3,9 @@
 Timing one setting takes seconds, so few can be timed. The model ranks them; every timed one
 corrects it: the logarithm of measured over predicted is interpolated over the logarithm of the
 number of workers, so that a throughput that falls with more workers, which no model of
-independent workers foresees, pulls the search down after one look.
+independent workers foresees, pulls the search down after one look. As many workers as cores are
+timed before more of them: what they gain is what a model is most often wrong about, and a search
+that runs out of time should have seen what needs no such belief.
 """
 
 from __future__ import annotations
@@ -21,11 +23,18 @@ class Search:
     """Proposes settings until the fastest is bracketed by slower ones or `most` were timed.
 
     `predicted` holds samples per second for every setting that may be used; `current` is among
-    them.
+    them. `cores` is how many of them the loader may use.
     """
 
-    def __init__(self, predicted: Mapping[Setting, float], current: Setting, most: int = 6) -> None:
+    def __init__(
+        self,
+        predicted: Mapping[Setting, float],
+        current: Setting,
+        most: int = 6,
+        cores: float = math.inf,
+    ) -> None:
         self.predicted, self.current, self.most = dict(predicted), current, most
+        self.cores = cores
         self.measured: dict[Setting, float] = {}
 
     def run(self, measure: Callable[[Setting], float]) -> Setting:
@@ -57,9 +66,20 @@ class Search:
         hoped = {row: self.corrected(row) for row in left}
         promising = _fewest(hoped, MARGIN)
         best = self.best()
-        if hoped[promising] > (1 + MARGIN) * self.measured[best]:
-            return promising
-        return self._neighbour(best, hoped)
+        worth = hoped[promising] > (1 + MARGIN) * self.measured[best]
+        pick = promising if worth else self._neighbour(best, hoped)
+        if pick is None or pick.workers < self.cores + 1:
+            return pick
+        return self._as_many_as_cores(hoped) or pick
+
+    def _as_many_as_cores(self, hoped: Mapping[Setting, float]) -> Setting | None:
+        """The best setting with a worker for each core; None once one of these was timed."""
+        counts = {row.workers for row in self.predicted if 0 < row.workers <= math.ceil(self.cores)}
+        count = max(counts, default=0)
+        if any(row.workers == count for row in self.measured):
+            return None
+        rows = {row: value for row, value in hoped.items() if row.workers == count}
+        return _fewest(rows, MARGIN) if rows else None
 
     def best(self) -> Setting:
         """Of the settings timed, the fewest workers within the margin of the fastest."""

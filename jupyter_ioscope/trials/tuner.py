@@ -24,7 +24,7 @@ from jupyter_ioscope.trials.isolation import Isolation
 from jupyter_ioscope.trials.outcome import Cancelled
 from jupyter_ioscope.trials.profiled import profiled
 from jupyter_ioscope.trials.progress import Progress, Reporter
-from jupyter_ioscope.trials.room import room_for
+from jupyter_ioscope.trials.room import Room, room_for
 from jupyter_ioscope.trials.runner import Runner
 from jupyter_ioscope.trials.search import MARGIN, Search, grid
 from jupyter_ioscope.trials.session import Session
@@ -102,14 +102,16 @@ class _Tuner:
 
     def _search(self) -> Search:
         what_if = self._model()
-        usable = self._usable(what_if)
+        room = room_for(what_if.facts.profile if what_if is not None else None)
+        cores = what_if.facts.cores if what_if is not None else room.cores
+        usable = self._usable(room, cores)
         self.predicted = tuple(what_if.predict(row) for row in usable) if what_if else ()
         believed = (
             {row.setting: row.samples_per_s for row in self.predicted}
             if what_if
             else dict.fromkeys(usable, 1.0)
         )
-        search = Search(believed, self.current, MOST_RUNS)
+        search = Search(believed, self.current, MOST_RUNS, cores)
         while (setting := search.next()) is not None and self._time_for_a_run():
             search.note(setting, self._timed(setting, believed.get(setting, 0.0)))
         if not any(search.measured.values()):
@@ -155,9 +157,7 @@ class _Tuner:
             self.notes.append(f"No profile with workers could be made: {error}")
             return None
 
-    def _usable(self, what_if: WhatIf | None) -> Sequence[Setting]:
-        room = room_for(what_if.facts.profile if what_if is not None else None)
-        cores = what_if.facts.cores if what_if is not None else room.cores
+    def _usable(self, room: Room, cores: float) -> Sequence[Setting]:
         settings = grid(cores, self.current, room.most_workers)
         usable = []
         for row in settings:
