@@ -13,6 +13,7 @@ from html import escape
 from jupyter_ioscope.model.comparison import Comparison, Offer
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.views.block import HEAD, block_cells
 from jupyter_ioscope.views.colours import BAR, LIMITING, ink_on, part_colour
 from jupyter_ioscope.views.payload import (
     Size,
@@ -76,6 +77,7 @@ def html_of(report: IReport) -> str:
             _bars(report["bars"]),
             _numbers(report),
             _phases(report),
+            _traced(report),
             _ceilings(report),
             _findings(report),
             _outliers(report["outliers"]),
@@ -212,6 +214,14 @@ def _phases(report: IReport) -> Iterator[str]:
         yield f"{_TABLE}{head}{''.join(rows)}</table>"
     if report["cores"]:
         yield f'<p style="margin:0 0 4px 0">{_text(report["cores"])}</p>'
+
+
+def _traced(report: IReport) -> Iterator[str]:
+    """Requests of block devices, where they were traced."""
+    if rows := report.get("block", []):
+        table = [_row(HEAD, "th")]
+        table += [_row([_text(cell) for cell in block_cells(row)]) for row in rows]
+        yield f"{_TABLE}{''.join(table)}</table>"
 
 
 def _outliers(outliers: IOutliers) -> Iterator[str]:

@@ -15,6 +15,7 @@ from jupyter_ioscope.model.profile import Cost, Gap, Profile
 from jupyter_ioscope.model.readings import Stacks
 from jupyter_ioscope.units import percent, seconds, significant
 from jupyter_ioscope.views.bars import ceiling_bars, legend, wait_bars
+from jupyter_ioscope.views.block import block_rows
 from jupyter_ioscope.views.comparison import comparison_payload, progress_payload
 from jupyter_ioscope.views.evidence import cores_text, phases, tier_text
 from jupyter_ioscope.views.flame import Tree, columns
@@ -97,6 +98,8 @@ def report_payload(
     )
     if profile.transforms:
         report["transforms"] = transform_rows(profile.transforms)
+    if traced := block_rows(profile.block):
+        report["block"] = traced
     if size.points > _NO_SPANS and (over_time := spans(profile, diagnosis.waits)):
         report["spans"] = over_time
     if offers and profile.cell is not None and profile.cell.source.strip():

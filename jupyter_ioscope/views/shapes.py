@@ -291,6 +291,20 @@ class ITransform(TypedDict):
     why: str
 
 
+class IBlock(TypedDict):
+    """Requests of one block device and operation, all numbers as text."""
+
+    name: str
+    requests: str
+    bytes: str
+    median: str
+    p99: str
+    p999: str
+    queue: str
+    who: str
+    title: str
+
+
 class _ReportBase(TypedDict):
     format: int
     version: str
@@ -322,11 +336,12 @@ class _ReportBase(TypedDict):
 
 class IReport(_ReportBase, total=False):
     """The whole report. `reportId` is how the page asks the kernel for this report's channel,
-    `transforms` is there where any ran, `spans` where anything was iterated, `wholeCell` where the
-    recorded cell itself can be run in trials."""
+    `transforms` is there where any ran, `block` where block devices were traced, `spans` where
+    anything was iterated, `wholeCell` where the recorded cell itself can be run in trials."""
 
     reportId: str
     transforms: list[ITransform]
+    block: list[IBlock]
     spans: ISpans
     wholeCell: bool
 

@@ -10,6 +10,7 @@ from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.units import NBSP, percent, rate, seconds
 from jupyter_ioscope.views.bars import FEEDERS
+from jupyter_ioscope.views.block import HEAD, block_cells
 from jupyter_ioscope.views.payload import (
     Size,
     comparison_payload,
@@ -115,6 +116,7 @@ def _where_time_went(report: IReport) -> Iterator[str]:
     if any(bar["who"] == FEEDERS for bar in report["bars"]):
         yield "  Feeder threads pack what a worker has finished and send it to the loop."
     yield from _phases(report, width)
+    yield from _traced(report)
     signs = [f"{_SIGNS[entry['name']]} {entry['label']}" for entry in report["legend"]]
     yield from wrap("   ".join(signs), WIDTH, "  ", "  ")
 
@@ -127,6 +129,12 @@ def _phases(report: IReport, width: int) -> Iterator[str]:
         yield from wrap(", ".join(parts), WIDTH, start, " " * columns_of(start))
     if report["cores"]:
         yield from wrap(report["cores"], WIDTH, "  ", "  ")
+
+
+def _traced(report: IReport) -> Iterator[str]:
+    """Requests of block devices, where they were traced."""
+    if rows := report.get("block", []):
+        yield from table_lines([HEAD, *map(block_cells, rows)])
 
 
 def _blocks(bar: IBar) -> str:

@@ -73,7 +73,7 @@ function shares(a: IReport, b: IReport, life: Disposables): HTMLElement | null {
     )
   );
   const legend = new Map([...a.legend, ...b.legend].map(entry => [entry.name, entry]));
-  const both = { ...b, bars: rows, legend: [...legend.values()], phases: [], cores: '' };
+  const both = { ...b, bars: rows, legend: [...legend.values()], phases: [], cores: '', block: [] };
   const box = bars(both, null, life);
   [a, b].forEach(({ cores }, side) => {
     if (box && cores) {

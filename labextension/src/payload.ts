@@ -217,12 +217,27 @@ export interface ITransform {
   why: string;
 }
 
+/** Requests of one block device and operation. */
+export interface IBlock {
+  name: string;
+  requests: string;
+  bytes: string;
+  median: string;
+  p99: string;
+  p999: string;
+  queue: string;
+  who: string;
+  title: string;
+}
+
 export interface IReport {
   format: 1;
   /** names this report to the kernel that made it (`protocol.ts`); absent in reports without one */
   reportId?: string;
   /** drawn in the text and HTML forms of the report; absent where none ran */
   transforms?: ITransform[];
+  /** absent where block devices were not traced */
+  block?: IBlock[];
   version: string;
   label: string;
   headline: string;

@@ -4,6 +4,7 @@ import { Damaged, fields, Fields, flag, list, number, text } from './json';
 import type { IReport } from './payload';
 import {
   readBar,
+  readBlock,
   readCeiling,
   readComparison,
   readFigure,
@@ -98,6 +99,7 @@ function readParts(from: Fields, headline: string, parts: string[]): IReport {
     tier: words('tier'),
     cores: words('cores'),
     phases: attempt('phases', () => list(from, 'phases', readPhase), []),
+    block: attempt('block', () => list(from, 'block', readBlock), []),
     outliers: attempt('outliers', () => readOutliers(from.outliers), readOutliers(null)),
     spans: attempt('spans', () => readSpans(from.spans), undefined),
     wholeCell: attempt('wholeCell', () => optionalFlag(from, 'wholeCell'), false)

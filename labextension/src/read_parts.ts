@@ -4,6 +4,7 @@ import { Damaged, fields, Fields, flag, list, number, numbers, text, texts } fro
 import type {
   IArmRow,
   IBar,
+  IBlock,
   ICeiling,
   IComparison,
   IFigure,
@@ -46,6 +47,20 @@ export function readCeiling(from: Fields): ICeiling {
     text: text(from, 'text'),
     how: text(from, 'how'),
     limiting: flag(from, 'limiting')
+  };
+}
+
+export function readBlock(from: Fields): IBlock {
+  return {
+    name: text(from, 'name'),
+    requests: text(from, 'requests'),
+    bytes: text(from, 'bytes'),
+    median: text(from, 'median'),
+    p99: text(from, 'p99'),
+    p999: text(from, 'p999'),
+    queue: text(from, 'queue'),
+    who: text(from, 'who'),
+    title: text(from, 'title')
   };
 }
 

@@ -46,7 +46,8 @@ describe('a report shows', () => {
       report.outliers.summary,
       ...report.outliers.stalls,
       ...report.outliers.rows.flatMap(one => [one.batch, one.when, one.time, one.usual, one.cause]),
-      ...report.phases.flatMap(one => [one.label, one.perBatch, one.share, one.cpu])
+      ...report.phases.flatMap(one => [one.label, one.perBatch, one.share, one.cpu]),
+      ...report.block!.flatMap(one => [one.name, one.requests, one.median, one.p999, one.who])
     ];
     assert.deepEqual(
       expected.filter(text => !words.includes(text)),

@@ -1,8 +1,8 @@
 import { folded, make } from '../dom';
-import type { IPhase, IReport } from '../payload';
+import type { IBlock, IPhase, IReport } from '../payload';
 import { table } from './table';
 
-/** What the threads that fetch were in the middle of, and who wanted the cores. */
+/** What the threads that fetch were in the middle of, who wanted the cores, and block devices. */
 export function phases(report: IReport): Element[] {
   const found: Element[] = [];
   if (report.cores) {
@@ -11,7 +11,18 @@ export function phases(report: IReport): Element[] {
   if (report.phases.length) {
     found.push(folded('By phase', each(report.phases)));
   }
+  if (report.block?.length) {
+    found.push(folded('Block devices', devices(report.block)));
+  }
   return found;
+}
+
+function devices(rows: IBlock[]): HTMLElement {
+  return table(
+    ['requests at the device', 'requests', 'bytes', 'median', '99 %', '99.9 %', 'in queue', 'asked by'],
+    rows.map(row => [row.name, row.requests, row.bytes, row.median, row.p99, row.p999, row.queue, row.who]),
+    rows.map(row => row.title)
+  );
 }
 
 function each(rows: IPhase[]): HTMLElement {
