@@ -76,6 +76,26 @@ def test_other_uses_of_memory_are_no_copies(memory: dict[str, int]) -> None:
     assert found(profile, "cow_python_objects") is None
 
 
+@pytest.mark.parametrize("private_mb", [57, 75])
+def test_what_a_garbage_collection_copies_at_once_is_not_the_datasets(private_mb: int) -> None:
+    calm = with_memory(builders.profile(2), private_mb=private_mb, faulted_mb=7)
+    firsts = {row.pid: row for row in reversed(calm.fetches)}
+    collected = tuple(
+        row._replace(minor_faults=row.minor_faults + 12_000) if firsts[row.pid] is row else row
+        for row in calm.fetches
+    )
+    profile = builders.without(calm, fetches=collected)
+    assert found(profile, "cow_python_objects") is None
+
+    objects = with_memory(builders.profile(2), private_mb=private_mb + 100, faulted_mb=107)
+    both = tuple(
+        row._replace(minor_faults=row.minor_faults + more.minor_faults)
+        for row, more in zip(objects.fetches, collected, strict=True)
+    )
+    profile = builders.without(objects, fetches=both)
+    assert found(profile, "cow_python_objects") is not None, "objects are read beside it"
+
+
 def test_spawned_workers_share_nothing_that_could_be_copied() -> None:
     profile = with_memory(builders.profile(4, start_method="spawn"), private_mb=400)
     assert found(profile, "cow_python_objects") is None

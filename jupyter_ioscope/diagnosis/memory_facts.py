@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median_low
 from typing import NamedTuple
 
 from jupyter_ioscope.errors import NotMeasuredError
@@ -12,6 +13,12 @@ PAGE_BYTES = 4096  # the page that a fault takes on Linux; larger pages are coun
 # What a forked worker with torch copies in any case, its interpreter's own objects: measured 12 to
 # 17 MB.
 USUAL_COPY_BYTES = 16_000_000
+# A full garbage collection in a worker writes to every container it inherited, in the middle of one
+# fetch: what a notebook has imported is copied then, whatever the dataset is. Measured 50 MB in a
+# kernel with torch and datasets; with gc.freeze() before the fork it is gone.
+COLLECTION_BYTES = 64_000_000
+# With fewer fetches, one that copies far more than the others says little.
+LEAST_FETCHES = 8
 
 
 class Copied(NamedTuple):
@@ -49,13 +56,17 @@ def copied_by_workers(profile: Profile) -> Copied:
     memory. Where a fetch's faults are about as many as those pages, they were copied while items
     were read; faults of buffers that come and go are far more.
 
+    What one fetch alone copied, up to `COLLECTION_BYTES`, is a garbage collection's.
+
     Raises NotMeasuredError where the private memory of workers is not known.
     """
     faults = faults_of_workers(profile)
+    bursts = _bursts(profile)
     lives: dict[int, tuple[int, int, bool]] = {}
     for use in profile.processes:
         if use.worker >= 0 and use.last_private_bytes >= 0:
-            found = _copied_by(use, faults.get(use.pid, 0) * PAGE_BYTES)
+            burst = min(bursts.get(use.pid, 0) * PAGE_BYTES, COLLECTION_BYTES)
+            found = _copied_by(use, faults.get(use.pid, 0) * PAGE_BYTES, burst)
             lives[use.worker] = max(lives.get(use.worker, found), found)
     if not lives:
         raise NotMeasuredError("private memory of the workers", "no worker's could be read")
@@ -67,7 +78,20 @@ def copied_by_workers(profile: Profile) -> Copied:
     )
 
 
-def _copied_by(use: ProcessUse, fault_bytes: int) -> tuple[int, int, bool]:
+def _bursts(profile: Profile) -> dict[int, int]:
+    """Process id of a worker -> pages that one fetch took beyond what its fetches usually take."""
+    rows: dict[int, list[int]] = {}
+    for row in profile.fetches:
+        if row.worker >= 0:
+            rows.setdefault(row.pid, []).append(row.minor_faults)
+    return {
+        pid: max(taken) - median_low(taken)
+        for pid, taken in rows.items()
+        if len(taken) >= LEAST_FETCHES
+    }
+
+
+def _copied_by(use: ProcessUse, fault_bytes: int, burst_bytes: int) -> tuple[int, int, bool]:
     """(copied beyond the usual, private, whether faults of fetches account for it)."""
     private = use.last_private_bytes
     new = 0
@@ -75,5 +99,5 @@ def _copied_by(use: ProcessUse, fault_bytes: int) -> tuple[int, int, bool]:
         new = max(0, use.last_anonymous_bytes - use.first_anonymous_bytes)
     copied = max(0, private - new)
     if 0 < fault_bytes <= 1.25 * copied:
-        return min(copied, fault_bytes), private, True
-    return max(0, copied - USUAL_COPY_BYTES), private, False
+        return max(0, min(copied, fault_bytes) - burst_bytes), private, True
+    return max(0, copied - USUAL_COPY_BYTES - burst_bytes), private, False
