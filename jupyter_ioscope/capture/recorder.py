@@ -1,7 +1,8 @@
 """Collects the consumer's side of a profile: who iterates what, when it waited, when it worked.
 
-Everything here runs inside the user's loop, so it does little: two clock readings and a few list
-appends a batch. It draws no random numbers and never touches the batch.
+Everything here runs inside the user's loop, so it does little: two clock readings and a row of
+numbers a batch, and the thread's CPU time, of short batches now and then only (see `batch_rows`).
+It draws no random numbers and never touches the batch.
 """
 
 from __future__ import annotations
@@ -18,6 +19,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from jupyter_ioscope.capture.batch_rows import (
+    END_CPU,
+    NOT_READ,
+    SHORT_LIGHT,
+    SHORT_NS,
+    STEP_CPU,
+    STEP_END,
+    THREAD,
+    WAIT_END,
+    WAIT_START,
+    WIDTH,
+    fill_short,
+)
 from jupyter_ioscope.model.profile import Gap
 from jupyter_ioscope.model.records import Batch, Epoch, Fetch, LoaderInfo
 
@@ -35,6 +49,7 @@ class OpenEpoch:
         "iter_end_ns",
         "iter_start_ns",
         "last_row",
+        "light",
         "loader",
         "resets",
         "tasks",
@@ -51,14 +66,12 @@ class OpenEpoch:
         self.batch_start_cpu_ns = 0
         self.last_row = -1  # where the row of this epoch's newest batch begins, -1 without one
         self.tasks = 0
+        self.light = 0  # so many batches to come are read by the clock only
 
 
 # One row a batch, one after another in an array (no objects for the garbage collector to walk),
-# changed until its step has ended: epoch, loader, wait_start, wait_end, step_end, wait_cpu,
-# step_cpu, samples, worker, task, end_cpu, thread.
-_WIDTH = 12
-_WAIT_START, _WAIT_END, _STEP_END, _STEP_CPU, _END_CPU, _THREAD = 2, 3, 4, 6, 10, 11
-_pack = struct.Struct(f"{_WIDTH}q").pack
+# changed until its step has ended.
+_pack = struct.Struct(f"{WIDTH}q").pack
 _clock_ns, _thread_ns, _thread_id = time.monotonic_ns, time.thread_time_ns, threading.get_ident
 
 
@@ -136,16 +149,24 @@ class Recorder:
 
     def wait_begins(self, epoch: OpenEpoch) -> None:
         """The consumer enters `next()`; the step with the batch before is over."""
-        now_ns, cpu_ns = _clock_ns(), _thread_ns()
+        now_ns = _clock_ns()
+        light = epoch.light
+        cpu_ns = NOT_READ if light else _thread_ns()
         at = epoch.last_row
         if at >= 0:
             rows = self._rows
-            if rows[at + _STEP_END] < 0:
-                rows[at + _STEP_END] = now_ns
-                if rows[at + _THREAD] == _thread_id():
-                    rows[at + _STEP_CPU] = cpu_ns - rows[at + _END_CPU]
+            if rows[at + STEP_END] < 0:
+                rows[at + STEP_END] = now_ns
+                if light:
+                    if now_ns - rows[at + WAIT_START] >= SHORT_NS:
+                        light, cpu_ns = 0, _thread_ns()
+                elif rows[at + END_CPU] != NOT_READ and rows[at + THREAD] == _thread_id():
+                    rows[at + STEP_CPU] = cpu_ns - rows[at + END_CPU]
+                    if now_ns - rows[at + WAIT_START] < SHORT_NS:
+                        light, cpu_ns = SHORT_LIGHT, NOT_READ
         elif not epoch.iter_end_ns:
             epoch.iter_end_ns = now_ns
+        epoch.light = light - 1 if light else 0
         epoch.batch_start_cpu_ns = cpu_ns
         epoch.batch_start_ns = now_ns
 
@@ -157,7 +178,10 @@ class Recorder:
         `waited_ns` is given for a group of rows: that much of the time was waiting, the rest
         belongs to the step that follows.
         """
-        now_ns, cpu_ns = _clock_ns(), _thread_ns()
+        now_ns, wait_cpu_ns, cpu_ns = _clock_ns(), 0, NOT_READ
+        if epoch.batch_start_cpu_ns != NOT_READ:
+            cpu_ns = _thread_ns()
+            wait_cpu_ns = cpu_ns - epoch.batch_start_cpu_ns
         if waited_ns is not None:
             now_ns = epoch.batch_start_ns + waited_ns
         thread = _thread_id()
@@ -173,7 +197,7 @@ class Recorder:
                 epoch.batch_start_ns,
                 now_ns,
                 -1,
-                cpu_ns - epoch.batch_start_cpu_ns,
+                wait_cpu_ns,
                 0,
                 samples,
                 worker,
@@ -182,14 +206,14 @@ class Recorder:
                 thread,
             )
         )
-        if self._max_batches is not None and at >= (self._max_batches - 1) * _WIDTH:
+        if self._max_batches is not None and at >= (self._max_batches - 1) * WIDTH:
             self.active = False
             if self._on_limit is not None and os.getpid() == self.pid:
                 self._on_limit()
 
     def consumer_tid(self) -> int | None:
         """Native id of the thread that received most batches; None without batches."""
-        counts = Counter(self._rows[_THREAD::_WIDTH])
+        counts = Counter(self._rows[THREAD::WIDTH])
         return self._native_ids.get(counts.most_common(1)[0][0]) if counts else None
 
     def epoch_ends(self, epoch: OpenEpoch) -> None:
@@ -201,11 +225,11 @@ class Recorder:
         since_ns = now_ns - int(window_s * 1e9)
         count = waited_ns = 0
         rows = self._rows
-        for at in range(len(rows) - _WIDTH, -1, -_WIDTH):
-            if rows[at + _WAIT_END] < since_ns:
+        for at in range(len(rows) - WIDTH, -1, -WIDTH):
+            if rows[at + WAIT_END] < since_ns:
                 break
             count += 1
-            waited_ns += rows[at + _WAIT_END] - max(rows[at + _WAIT_START], since_ns)
+            waited_ns += rows[at + WAIT_END] - max(rows[at + WAIT_START], since_ns)
         if self.epochs and self.epochs[-1].end_ns is None:
             epoch = self.epochs[-1]
             newest = self.wait_end_ns(epoch)
@@ -213,10 +237,12 @@ class Recorder:
                 waited_ns += now_ns - max(epoch.batch_start_ns, since_ns)
         started_ns = self.epochs[0].iter_start_ns if self.epochs else now_ns
         span_ns = max(1, min(now_ns - started_ns, now_ns - since_ns))
-        return len(rows) // _WIDTH, count / span_ns * 1e9, min(1.0, waited_ns / span_ns)
+        return len(rows) // WIDTH, count / span_ns * 1e9, min(1.0, waited_ns / span_ns)
 
     def batches(self) -> tuple[Batch, ...]:
         """The finished records. A last step that nobody ended (a loop that was left) is empty."""
+        rows = [row.tolist() for row in self._each_row()]
+        fill_short(rows)
         return tuple(
             Batch(
                 batch=number,
@@ -231,16 +257,16 @@ class Recorder:
                 worker=row[8],
                 task=row[9],
             )
-            for number, row in enumerate(self._each_row())
+            for number, row in enumerate(rows)
         )
 
     def _each_row(self) -> Iterator[array[int]]:
-        for at in range(0, len(self._rows), _WIDTH):
-            yield self._rows[at : at + _WIDTH]
+        for at in range(0, len(self._rows), WIDTH):
+            yield self._rows[at : at + WIDTH]
 
     def wait_end_ns(self, epoch: OpenEpoch) -> int:
         """When the newest batch of an epoch came; 0 before its first."""
-        return self._rows[epoch.last_row + _WAIT_END] if epoch.last_row >= 0 else 0
+        return self._rows[epoch.last_row + WAIT_END] if epoch.last_row >= 0 else 0
 
     def newest_thread(self) -> int:
         """Python's number of the thread that received the newest batch; 0 before the first."""

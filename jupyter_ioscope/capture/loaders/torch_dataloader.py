@@ -24,6 +24,15 @@ from jupyter_ioscope.capture.loaders._hf_facts import facts_of
 from jupyter_ioscope.capture.loaders._loader import WorkerSettings
 from jupyter_ioscope.capture.loaders._prepared import Around, around
 from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, watched_fetchers
+from jupyter_ioscope.capture.loaders._torch_next import (
+    ALONE,
+    SILENT,
+    UNORDERED,
+    USUAL,
+    Named,
+    Opened,
+    recorded_function,
+)
 from jupyter_ioscope.capture.loaders._torch_worker import RecordedWorkerLoop, samples_in
 from jupyter_ioscope.capture.patching import Patches
 from jupyter_ioscope.capture.recorder import OpenEpoch, Recorder
@@ -144,7 +153,8 @@ class _Hooks:
         self.pending: list[tuple[OpenEpoch, _Shared]] = []
         # By id(iterator). Weak, because an iterator ends its workers when the user drops it, and
         # because forked workers must not inherit one that is already done.
-        self.open: dict[int, _Opened] = {}
+        self.open: dict[int, Opened] = {}
+        self.named: dict[int, Named] = {}  # by id of the name that the iterator gives its waits
         self.sizes: dict[int, SizeOfBatch] = {}  # by loader
         self.digests: dict[int, DigestOfMapBatch] = {}  # by epoch
 
@@ -165,7 +175,7 @@ class _Hooks:
         self.pending.append((epoch, _shared(loader)))
         del self.pending[:-16]
 
-    def opened(self, iterator: Any) -> _Opened | None:
+    def opened(self, iterator: Any) -> Opened | None:
         """What is known of an iterator. None in a forked child, which iterates its own loaders."""
         if not self.recorder.recording_here():
             return None
@@ -187,19 +197,32 @@ class _Hooks:
         return known[1] if known is not None and known[0]() is iterator else None
 
     def _adopt(self, iterator: Any, epoch: OpenEpoch) -> None:
-        self.open[id(iterator)] = (weakref.ref(iterator), epoch, self._kind(iterator, epoch))
+        kind = self._kind(iterator, epoch)
+        self.open[id(iterator)] = weakref.ref(iterator), epoch, kind
+        self._learn_name(iterator, epoch, kind)
         for worker, process in enumerate(getattr(iterator, "_workers", ())):
             if process.pid is not None:
                 self.recorder.worker_pids[process.pid] = worker
 
-    def _kind(self, iterator: Any, epoch: OpenEpoch) -> _Kind:
+    def _learn_name(self, iterator: Any, epoch: OpenEpoch, kind: int) -> None:
+        """torch makes a new string for each iterator, by which its waits are known without a look
+        at a frame. One that two iterators share says nothing."""
+        name = getattr(iterator, "_profile_name", None)
+        if name is None:
+            return
+        other = self.named.get(id(name))
+        shared = other is not None and other[1]() is not iterator
+        usual = kind == USUAL and not shared
+        self.named[id(name)] = name, weakref.ref(iterator), epoch if usual else None
+
+    def _kind(self, iterator: Any, epoch: OpenEpoch) -> int:
         if not iterator._num_workers:
-            return _ALONE
+            return ALONE
         if not getattr(iterator, "_in_order", True):
-            return _UNORDERED
+            return UNORDERED
         # Workers count their samples themselves; only silent ones need a look at the batch.
         silent = self.recorder.loaders[epoch.loader].workers_before_profile
-        return _SILENT if silent else _USUAL
+        return SILENT if silent else USUAL
 
     def _begun_before(self, iterator: Any) -> OpenEpoch:
         now_ns = time.monotonic_ns()
@@ -269,12 +292,6 @@ def describe_iterator(iterator: Any, number: int) -> LoaderInfo:
 
 _Shared = tuple[Any, Any, int]
 
-# Kinds of iterators, by what is to be looked at when a batch comes: nothing, where recorded workers
-# deliver in order. The others: no workers, batches out of order, workers that record nothing.
-_Kind = int
-_USUAL, _ALONE, _UNORDERED, _SILENT = range(4)
-_Opened = tuple["weakref.ref[Any]", OpenEpoch, _Kind]
-
 
 def _shared(loader: Any) -> _Shared:
     return loader.collate_fn, loader._index_sampler, loader.num_workers
@@ -287,11 +304,6 @@ def _belongs(iterator: Any, shared: _Shared) -> bool:
         and iterator._index_sampler is index_sampler
         and iterator._num_workers == num_workers
     )
-
-
-def _tasks_waiting(iterator: Any) -> Any:
-    """What `_task_returned` needs from before `next()` of a loader out of order."""
-    return set(iterator._task_info), iterator._send_idx
 
 
 def _task_returned(iterator: Any, before: Any) -> int:
@@ -311,54 +323,6 @@ def _samples_of(iterator: Any, data: Any) -> int:
     if not isinstance(limit, int):
         return samples_in(data, -1)
     return min(limit, samples_in(data, limit))
-
-
-def _recorded_function(base: type, code: Any, hooks: _Hooks) -> type:
-    """`record_function` that also marks the wait when a loader's `__next__` enters it."""
-
-    recorder, known_iterators, pending = hooks.recorder, hooks.open, hooks.pending
-    enter, leave = base.__enter__, base.__exit__  # type: ignore[attr-defined]
-    frame_of, wait_begins, wait_ends = sys._getframe, recorder.wait_begins, recorder.wait_ends
-
-    class RecordedFunction(base):  # type: ignore[misc]
-        _ioscope: tuple[OpenEpoch, Any, _Kind, Any] | None = None
-
-        def __enter__(self) -> Any:
-            caller = frame_of(1)
-            if caller.f_code is code and recorder.active:
-                try:
-                    iterator = caller.f_locals["self"]
-                    known = known_iterators.get(id(iterator))
-                    if known is None or pending or known[0]() is not iterator:
-                        known = hooks.opened(iterator)
-                    if known is not None:
-                        _, epoch, kind = known
-                        tasks = _tasks_waiting(iterator) if kind == _UNORDERED else None
-                        self._ioscope = epoch, iterator, kind, tasks
-                        wait_begins(epoch)
-                except Exception as error:
-                    recorder.broke(error)
-            return enter(self)
-
-        def __exit__(self, kind: Any, value: Any, trace: Any) -> Any:
-            marked = self._ioscope
-            if marked is not None and recorder.active:
-                self._ioscope = None
-                epoch, iterator, of_kind, tasks = marked
-                try:
-                    if kind is None and of_kind == _USUAL:
-                        wait_ends(epoch, -1, -1, iterator._rcvd_idx - 1)
-                    elif kind is None:
-                        hooks.next_ends(epoch, iterator, frame_of(1), tasks)
-                    elif issubclass(kind, StopIteration):
-                        recorder.epoch_ends(epoch)
-                except Exception as error:
-                    recorder.broke(error)
-            return leave(self, kind, value, trace)
-
-    RecordedFunction.__name__ = base.__name__
-    RecordedFunction.__qualname__ = base.__qualname__
-    return RecordedFunction
 
 
 class TorchDataLoader:
@@ -384,7 +348,7 @@ class TorchDataLoader:
             dataloader.DataLoader, "__iter__", _IterHook(dataloader.DataLoader.__iter__, hooks)
         )
         patches.set(
-            profiler, "record_function", _recorded_function(profiler.record_function, code, hooks)
+            profiler, "record_function", recorded_function(profiler.record_function, code, hooks)
         )
         for name, subclass in watched_fetchers(fetch, recorder.recording_here).items():
             patches.set(fetch, name, subclass)
