@@ -240,8 +240,8 @@ def bench(
     Args:
         name: which bench; `%ioscope bench` lists them.
         target: a path, or an object (a sample, a loader, a function, ...), as the bench wants it.
-        budget_s: about how long it may take, in seconds. What it does not hold is left out, but
-            the first two ways are compared in any case, in four rounds.
+        budget_s: about how long it may take, in seconds. Ways that take too much of it even to be
+            tried are left out; of the others four rounds are made in any case.
         on_progress: called with a `Progress` at most four times a second.
         cancel: an Event that ends the bench when set.
 

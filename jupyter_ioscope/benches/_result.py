@@ -43,8 +43,8 @@ def result(bench: Bench, prepared: Prepared, rounds: Rounds, took_s: float) -> B
 def _budget(rounds: Rounds) -> Iterator[str]:
     if rounds.over_s() > _OVER_S:
         yield (
-            f"This took {seconds(rounds.over_s())} longer than the budget: four rounds of two ways "
-            "are the least that shows anything."
+            f"This took {seconds(rounds.over_s())} longer than the budget: four rounds are the "
+            "least that shows anything."
         )
 
 

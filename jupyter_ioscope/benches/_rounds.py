@@ -3,9 +3,9 @@
 In every round each arm runs once, so that an arm and its reference are a pair. Each interval holds
 with 95 %, however often it is looked at; not all of them together.
 
-The budget is kept by leaving arms out: the first two that can run are had in any case, with four
-rounds of them; a further one only if four rounds of all still fit, and while it is tried the clock
-runs.
+What is dear does not break the budget: beyond the first two arms that can run, one that the budget
+does not hold any more gets three seconds to be tried, or is left out. Four rounds of all others are
+made in any case, and how long they take is said before them.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _LONG_S = 0.1  # a pass that is longer needs none before it to be warm
 _COSTLY_S = 2.0
 _LIMIT_S = 60.0  # an arm that takes longer for one run is ended
 _MOST_ROUNDS = 40
+_TRY_S = 3.0  # for an arm when the budget is used up
 _AT_LEAST = 2  # arms: fewer compare nothing
 
 Say = Callable[[str], None]
@@ -106,19 +107,14 @@ class Rounds:
         if told is None:
             return None
         self._cost_s[arm.key] = time.monotonic() - began
-        if optional and not self._costly(arm) and self._left_s(statistics.MIN_PAIRS) < 0:
-            self._leave_out(arm)
-            return None
         return told
 
     def _in_time(
         self, arm: Arm, optional: bool, body: Callable[[], dict[str, Any]], what: str
     ) -> Any:
         """`_in_fork`; an arm that nobody waits for is ended when the budget is used up."""
-        limit_s = min(_LIMIT_S, self._left_s(statistics.MIN_PAIRS)) if optional else _LIMIT_S
-        if limit_s <= 0:
-            self._leave_out(arm)
-            return None
+        left_s = max(_TRY_S, self._left_s(statistics.MIN_PAIRS))
+        limit_s = min(_LIMIT_S, left_s) if optional else _LIMIT_S
         until = time.monotonic() + limit_s
         told = self._in_fork(arm, body, what, limit_s)
         if told is None and limit_s < _LIMIT_S and time.monotonic() >= until:

@@ -25,7 +25,7 @@ from jupyter_ioscope.trials.values import values_digest
 from jupyter_ioscope.units import percent, rate, seconds, significant
 
 _TAKES = "a data set, a DataLoader, or a function of one number or of nothing"
-_PASS_S, _MOST_ITEMS, _LOOKED, _MOST_THREADS = 0.25, 4000, 48, 16
+_PASS_S, _MOST_ITEMS, _LOOKED, _MOST_THREADS = 0.12, 4000, 24, 16
 
 Item = Callable[[int], Any]
 
