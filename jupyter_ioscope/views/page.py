@@ -23,7 +23,7 @@ from jupyter_ioscope.views.shapes import IReport
 SCRIPT = Path(__file__).parent.parent / "static" / "page.js"
 _SIZE = Size(frames=6000, points=300)  # a page is no notebook: it need not stay below 150 kB
 _PAGE_STYLE = (
-    ":root{color-scheme:light dark}"
+    ":root{color-scheme:light dark;background:Canvas;color:CanvasText}"
     "body{font:14px/1.45 system-ui,sans-serif;margin:20px auto;max-width:1080px;padding:0 16px}"
 )
 
@@ -56,7 +56,7 @@ def page_of(report: IReport, script: Path = SCRIPT) -> str:
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
         f'<meta name="viewport" content="width=device-width"><style>{_PAGE_STYLE}</style></head>'
-        f'<body><div id="ioscope-report-static">{html_of(report)}</div>'
+        f'<body><main><div id="ioscope-report-static">{html_of(report)}</div></main>'
         f"{drawn if code else ''}</body></html>\n"
     )
 

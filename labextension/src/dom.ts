@@ -30,12 +30,27 @@ export function svg(tag: string, attributes: Record<string, string | number>): S
   return element;
 }
 
-/** A titled block of the report. */
+/**
+ * A titled block of the report. A group, no landmark: a notebook may show many reports, and their
+ * headings are the way through them.
+ */
 export function section(title: string, className: string): HTMLElement {
-  const element = make('section', `ioscope-section ${className}`);
+  const element = make('div', `ioscope-section ${className}`);
   put(element, make('h3', '', title));
-  element.setAttribute('aria-label', title);
+  return named(element, title);
+}
+
+function named<T extends HTMLElement>(element: T, name: string): T {
+  element.setAttribute('role', 'group');
+  element.setAttribute('aria-label', name);
   return element;
+}
+
+/** Room for what may be wider than the report: the arrow keys scroll it. */
+export function scrolling(child: HTMLElement, name: string): HTMLElement {
+  const element = put(make('div', 'ioscope-scroll'), child);
+  element.tabIndex = 0;
+  return named(element, name);
 }
 
 export function button(text: string, className = ''): HTMLButtonElement {

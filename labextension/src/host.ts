@@ -12,6 +12,8 @@ export interface ILink {
 export interface IHost {
   /** put code into a new cell below the report; absent where there are no cells */
   insertCode?: (code: string) => void;
+  /** show a line of the cell that ran as `In [cell]`; resolves to what hindered it, or '' */
+  goToCell?: (cell: number, line: number) => Promise<string>;
 }
 
 export const NO_KERNEL: ILink = {

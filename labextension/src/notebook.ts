@@ -1,4 +1,5 @@
 import { Notification } from '@jupyterlab/apputils';
+import type { ICodeCellModel } from '@jupyterlab/cells';
 import { NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel } from '@jupyterlab/services';
 import { KernelLink } from './kernel_link';
@@ -12,7 +13,10 @@ export const NOT_INSTALLED =
 /** Draw this notebook's reports with what only a notebook has: its cells and its kernel. */
 export function addRenderer(panel: NotebookPanel): void {
   const context: IContext = {
-    host: renderer => ({ insertCode: code => insertBelow(panel, renderer, code) }),
+    host: renderer => ({
+      insertCode: code => insertBelow(panel, renderer, code),
+      goToCell: (cell, line) => goToCell(panel, cell, line)
+    }),
     connect: (reportId, view) => new KernelLink(panel.sessionContext, reportId, view)
   };
   const factory = {
@@ -33,6 +37,27 @@ function insertBelow(panel: NotebookPanel, renderer: ReportRenderer, code: strin
   }
   NotebookActions.insertBelow(notebook);
   notebook.activeCell?.model.sharedModel.setSource(code);
+}
+
+/** The cell's prompt tells which one ran as `In [cell]`; its source may have been edited since. */
+async function goToCell(panel: NotebookPanel, cell: number, line: number): Promise<string> {
+  const notebook = panel.content;
+  const index = notebook.widgets.findIndex(
+    ({ model }) => model.type === 'code' && (model as ICodeCellModel).executionCount === cell
+  );
+  if (index < 0) {
+    return `No cell of this notebook ran as In [${cell}] last.`;
+  }
+  notebook.activeCellIndex = index;
+  await notebook.scrollToItem(index);
+  const found = notebook.widgets[index];
+  await found.ready;
+  const { editor } = found;
+  if (editor && line > 0) {
+    editor.setCursorPosition({ line: Math.min(line, editor.lineCount) - 1, column: 0 });
+    notebook.mode = 'edit';
+  }
+  return '';
 }
 
 /** Put the magic on the active cell, load it into the kernel if need be, and run the cell. */

@@ -106,7 +106,7 @@ function compared(a: IFlame, b: IFlame): IFlame | null {
 
 function table(title: string, a: Map<string, string>, b: Map<string, string>): HTMLElement {
   const made = make('table', 'ioscope-pair-table');
-  put(made, put(make('thead'), cells('th', ['', ...LETTERS])));
+  put(made, put(make('thead'), cells('th', ['figure', ...LETTERS])));
   const body = make('tbody');
   for (const label of new Set([...a.keys(), ...b.keys()])) {
     put(body, cells('td', [label, a.get(label) ?? '–', b.get(label) ?? '–']));
@@ -118,7 +118,9 @@ function cells(kind: 'td' | 'th', texts: string[]): HTMLElement {
   const row = make('tr');
   texts.forEach((text, column) => {
     const cell = make(column === 0 ? 'th' : kind, '', text);
-    cell.setAttribute('scope', column === 0 && kind === 'td' ? 'row' : 'col');
+    if (cell.tagName === 'TH') {
+      cell.setAttribute('scope', kind === 'td' ? 'row' : 'col');
+    }
     put(row, cell);
   });
   return row;

@@ -108,7 +108,7 @@ class ReportView implements IReportView {
       report.spans && selection ? batches(report.spans, selection) : null,
       ...outliers(report.outliers, selection)
     ];
-    const flame = flames(report, memory.flames, selection, life);
+    const flame = flames(report, memory.flames, selection, life, this.host);
     if (report.flames.some(one => one.delta) && !report.bars.length) {
       opened.add('Flame graph'); // two profiles against each other: there is nothing else to see
     }

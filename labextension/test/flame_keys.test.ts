@@ -84,3 +84,51 @@ describe('tabs of the flame graph', () => {
     assert.match(status.textContent ?? '', /^1 frame, 11 %/);
   });
 });
+
+describe('a frame of a cell', () => {
+  const inCell = () => {
+    const changed = fresh(report);
+    for (const flame of changed.flames) {
+      flame.details = flame.names.map(() => 'In [7], lines 3, 5');
+      flame.kinds = flame.names.map((_, index) => (index ? 2 : 3));
+    }
+    return changed;
+  };
+  const goes = () => [...page.root.querySelectorAll('button')].find(b => b.textContent?.startsWith('Go to'));
+
+  test('leads to its cell and line, and says what hinders it', async () => {
+    view.dispose();
+    const asked: number[][] = [];
+    view = renderReport(page.root, inCell(), {
+      goToCell: (...place) => (asked.push(place), Promise.resolve('It is gone.'))
+    });
+    assert.equal(goes()?.parentElement?.hidden ?? true, true);
+    press('ArrowDown'); // the root: no cell
+    assert.equal(goes()?.parentElement?.hidden ?? true, true);
+    press('ArrowDown');
+    assert.equal(goes()?.textContent, 'Go to In [7], line 3');
+    goes()?.click();
+    await Promise.resolve();
+    await Promise.resolve();
+    assert.deepEqual(asked, [[7, 3]]);
+    assert.match(goes()?.parentElement?.textContent ?? '', /It is gone\./);
+  });
+
+  test('leads nowhere where there are no cells', () => {
+    view.dispose();
+    view = renderReport(page.root, inCell());
+    press('ArrowDown');
+    press('ArrowDown');
+    assert.equal(goes(), undefined);
+  });
+
+  test('a library that calls itself a cell is none', () => {
+    view.dispose();
+    const changed = inCell();
+    changed.flames.forEach(flame => (flame.kinds = flame.kinds.map(() => 0)));
+    view = renderReport(page.root, changed, { goToCell: () => Promise.resolve('') });
+    press('ArrowDown');
+    press('ArrowDown');
+    assert.equal(goes()?.parentElement?.hidden ?? true, true);
+  });
+});

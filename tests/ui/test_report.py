@@ -155,6 +155,27 @@ def test_code_is_inserted_below_the_report_and_not_run(lab: Lab) -> None:
     assert "[ ]:" in (lab.page.locator(".jp-Cell").nth(2).text_content() or "")
 
 
+def test_a_frame_of_a_cell_leads_to_the_cell_and_its_line(lab: Lab) -> None:
+    report = json.loads(FIXTURE.read_text())
+    flame = next(one for one in report["flames"] if one["key"] == "consumer")
+    flame["details"][1] = "In [1], line 3"
+    lab.write("lines.ipynb", "a = 1\n\nb = 2\n", *["pass"] * 3, show(flames=[flame]))
+    lab.open("lines.ipynb")
+    lab.run_all()
+    unfold(lab, "Flame graph")
+    lab.page.locator(".ioscope-flame canvas").focus()
+    for _ in range(2):
+        lab.page.keyboard.press("ArrowDown")
+    lab.page.get_by_role("button", name="Go to In [1], line 3").click()
+    lab.page.wait_for_function(
+        """() => {
+            const notebook = window.jupyterapp.shell.currentWidget.content;
+            const line = notebook.activeCell.editor?.getCursorPosition().line;
+            return notebook.activeCellIndex === 0 && line === 2;
+        }"""
+    )
+
+
 def test_keys_in_the_report_are_no_shortcuts_of_the_notebook(lab: Lab) -> None:
     lab.write("keys.ipynb", show())
     lab.open("keys.ipynb")

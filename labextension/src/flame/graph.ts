@@ -18,7 +18,8 @@ export class FlameGraph {
     private readonly columns: IColumns,
     label: string,
     private readonly life: Disposables,
-    private readonly onZoom: (zoomed: boolean) => void
+    private readonly onZoom: (zoomed: boolean) => void,
+    private readonly onFrame: (index: number) => void = () => undefined
   ) {
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute('role', 'application');
@@ -102,6 +103,7 @@ export class FlameGraph {
   private press(index: number): void {
     if (index >= 0) {
       this.focus = index;
+      this.onFrame(index);
       this.zoom([this.columns.x0[index], this.columns.x1[index]]);
     }
   }
@@ -137,6 +139,7 @@ export class FlameGraph {
     this.focus = index;
     this.spoken.textContent = index < 0 ? '' : frameLines(this.columns, index).join(', ');
     if (index >= 0) {
+      this.onFrame(index);
       this.reveal(index);
     }
     this.redraw();

@@ -19,6 +19,21 @@ export function frameLines(columns: IColumns, index: number): string[] {
   );
 }
 
+export interface ICellPlace {
+  cell: number;
+  /** 0 where unknown */
+  line: number;
+}
+
+/** Where in the notebook a frame is, read from its details ("In [7], lines 3, 5"): its first line. */
+export function cellPlace(columns: IColumns, index: number): ICellPlace | null {
+  const name = columns.name[index];
+  const found = /^In \[(\d+)\](?:, lines? (\d+))?/.exec(columns.details[name] ?? '');
+  return found && columns.kinds[name] === CELL ? { cell: +found[1], line: +(found[2] ?? 0) } : null;
+}
+
+const CELL = 2; // of IFlame.kinds
+
 /** Both shares of a frame whose mean share and change are known. */
 export function changeText(mean: number, delta: number): string {
   const [a, b] = [Math.max(0, mean - delta / 2), Math.max(0, mean + delta / 2)];

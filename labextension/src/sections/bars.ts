@@ -1,5 +1,5 @@
 import type { Disposables } from '../disposables';
-import { folded, make, put, section } from '../dom';
+import { folded, make, put, scrolling, section } from '../dom';
 import { cssPercent } from '../numbers';
 import { partClass } from '../parts';
 import type { IBar, IPart, IReport, ISpans } from '../payload';
@@ -133,5 +133,5 @@ function table(report: IReport): HTMLElement {
     const cells = report.legend.map(entry => make('td', '', texts.get(entry.name) ?? '–'));
     put(body, put(make('tr'), make('th', '', bar.who), ...cells));
   }
-  return put(make('div', 'ioscope-scroll'), put(element, body));
+  return scrolling(put(element, body), 'Shares of time');
 }

@@ -11,7 +11,9 @@ export function ceilings(report: IReport): HTMLElement | null {
   put(element, make('p', 'ioscope-note', 'What each resource alone would allow, in samples/s.'));
   const at = report.ceilingNow;
   const rows = report.ceilings.map(ceiling => row(ceiling, at?.fraction));
-  put(element, put(make('div', 'ioscope-ceiling-rows'), ...rows));
+  const list = make('div', 'ioscope-ceiling-rows');
+  list.setAttribute('role', 'list');
+  put(element, put(list, ...rows));
   if (at) {
     put(element, now(at));
   }
@@ -24,6 +26,7 @@ export function ceilings(report: IReport): HTMLElement | null {
 
 function row(ceiling: ICeiling, at: number | undefined): HTMLElement {
   const element = make('div', 'ioscope-ceiling');
+  element.setAttribute('role', 'listitem');
   element.title = ceiling.how;
   element.classList.toggle('ioscope-limiting', ceiling.limiting);
   const words = make('div', 'ioscope-ceiling-words');

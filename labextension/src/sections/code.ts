@@ -21,7 +21,9 @@ export function codeBlock(code: string, host: IHost, life: Disposables): HTMLEle
     });
   });
   put(actions, copy, said);
-  return put(element, put(make('pre'), source), actions);
+  const block = put(make('pre'), source);
+  block.tabIndex = 0; // the arrow keys scroll it
+  return put(element, block, actions);
 }
 
 /** Into the clipboard; the answer says what happened. `source` is the element that shows the text. */

@@ -1,5 +1,5 @@
 import type { Disposables } from '../disposables';
-import { make, put, section } from '../dom';
+import { make, put, scrolling, section } from '../dom';
 import type { IHost } from '../host';
 import type { IArmRow, IComparison } from '../payload';
 import { codeBlock } from './code';
@@ -41,12 +41,12 @@ const COLUMNS: [string, (arm: IArmRow) => string][] = [
 
 function table(arms: IArmRow[]): HTMLElement {
   const element = make('table', 'ioscope-table');
-  const headings = put(make('tr'), make('th'), ...COLUMNS.map(([name]) => make('th', '', name)));
+  const headings = put(make('tr'), make('th', '', 'loader'), ...COLUMNS.map(([name]) => make('th', '', name)));
   const body = make('tbody');
   for (const arm of arms) {
     const cells = COLUMNS.map(([, text]) => make('td', '', text(arm)));
     put(body, put(make('tr'), make('th', '', `${arm.name}  ${arm.label}`), ...cells));
   }
   put(element, put(make('thead'), headings), body);
-  return put(make('div', 'ioscope-scroll'), element);
+  return scrolling(element, 'Both loaders');
 }

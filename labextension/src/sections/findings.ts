@@ -25,7 +25,10 @@ function list(all: IFinding[]): HTMLElement {
 function finding(one: IFinding): HTMLElement {
   const element = make('li');
   const top = make('div', 'ioscope-finding-top');
-  put(top, make('span', 'ioscope-finding-title', one.title), gain(one));
+  const title = make('span', 'ioscope-finding-title', one.title);
+  title.setAttribute('role', 'heading'); // to walk from cause to cause
+  title.setAttribute('aria-level', '4');
+  put(top, title, gain(one));
   put(element, top);
   if (one.advice) {
     put(element, make('p', '', one.advice));

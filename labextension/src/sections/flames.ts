@@ -9,9 +9,11 @@ import { reshaped } from '../flame/reshape';
 import { search } from '../flame/search';
 import type { IMatches } from '../flame/search';
 import { speedscopeText } from '../flame/speedscope';
-import { percentText } from '../flame/words';
+import { cellPlace, percentText } from '../flame/words';
+import type { IHost } from '../host';
 import type { IFlame, IReport } from '../payload';
 import { Selection, spanText } from '../selection';
+import { CellLink } from './cell_link';
 import { copyText } from './code';
 import { functionTable } from './flame_table';
 import { Tabs } from './tabs';
@@ -23,9 +25,10 @@ export function flames(
   report: IReport,
   memory: FlameMemory,
   selection: Selection | null,
-  life: Disposables
+  life: Disposables,
+  host: IHost = {}
 ): HTMLElement | null {
-  return report.flames.length ? new Flames(report, memory, selection, life).element : null;
+  return report.flames.length ? new Flames(report, memory, selection, life, host).element : null;
 }
 
 const WHOLE_RUN = 'It shows the whole run: samples of all time carry no times.';
@@ -38,8 +41,10 @@ class Flames {
     private readonly report: IReport,
     private readonly memory: FlameMemory,
     private readonly selection: Selection | null,
-    life: Disposables
+    life: Disposables,
+    host: IHost
   ) {
+    this.cell = new CellLink(host, life);
     this.box.id = freshId('flame');
     this.box.setAttribute('role', 'tabpanel');
     this.said.setAttribute('role', 'status');
@@ -47,7 +52,7 @@ class Flames {
     const known = Math.max(0, report.flames.findIndex(flame => flame.key === memory.flame));
     const tabs = new Tabs(labels, known, this.box, index => this.show(index), life);
     this.wishes = new FlameWishes(memory, () => this.draw(), life);
-    put(this.element, tabs.element, this.tools(life), this.said, this.box);
+    put(this.element, tabs.element, this.tools(life), this.said, this.box, this.cell.element);
     if (report.flameSource) {
       put(this.element, make('p', 'ioscope-note', report.flameSource));
     }
@@ -102,6 +107,7 @@ class Flames {
     const { whole, flame } = this;
     this.shown.dispose();
     this.all.hidden = true;
+    this.cell.show(null);
     this.graph = null;
     this.columns = null;
     if (!whole || !flame) {
@@ -116,9 +122,10 @@ class Flames {
     } else if (this.memory.table) {
       this.box.replaceChildren(functionTable(this.columns, this.shown));
     } else {
-      this.graph = new FlameGraph(this.columns, flame.label, this.shown, zoomed => {
-        this.all.hidden = !zoomed;
-      });
+      const columns = this.columns;
+      const onZoom = (zoomed: boolean) => void (this.all.hidden = !zoomed);
+      const onFrame = (index: number) => this.cell.show(cellPlace(columns, index));
+      this.graph = new FlameGraph(columns, flame.label, this.shown, onZoom, onFrame);
       this.box.replaceChildren(this.graph.element);
       this.graph.redraw();
     }
@@ -143,6 +150,7 @@ class Flames {
   private readonly all = button('Show all', 'ioscope-small');
   private readonly shown = new Disposables();
   private readonly wishes: FlameWishes;
+  private readonly cell: CellLink;
   private graph: FlameGraph | null = null;
   private flame: IFlame | null = null;
   private whole: IColumns | null = null;

@@ -1,4 +1,4 @@
-import { make, put } from '../dom';
+import { make, put, scrolling } from '../dom';
 import type { IGrid, IGridCell } from '../payload';
 
 /** A heat map as a table: its numbers can be read without its colours. */
@@ -10,7 +10,7 @@ export function grid(value: IGrid): HTMLElement {
     put(body, put(make('tr'), scoped(row.label, 'row'), ...row.cells.map(cell)));
   }
   put(element, put(make('thead'), head), body);
-  return put(make('div', 'ioscope-scroll'), element);
+  return scrolling(element, 'Settings');
 }
 
 function cell(value: IGridCell): HTMLElement {

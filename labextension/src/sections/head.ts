@@ -3,7 +3,7 @@ import type { IFigure, IReport } from '../payload';
 
 /** The answer: one sentence, its reason, and the few numbers that matter. */
 export function head(report: IReport): HTMLElement {
-  const element = make('header', 'ioscope-section ioscope-head');
+  const element = make('div', 'ioscope-section ioscope-head');
   const line = [report.label, report.ended].filter(Boolean).join(' · ');
   if (line) {
     put(element, make('p', 'ioscope-eyebrow', line));

@@ -3,7 +3,7 @@ import type { IReport } from '../payload';
 
 /** What profiling itself cost, what was not measured, and where the numbers can be found. */
 export function notes(report: IReport, unreadable: string[]): HTMLElement {
-  const element = make('footer', 'ioscope-notes');
+  const element = make('div', 'ioscope-notes');
   if (report.cost) {
     put(element, make('p', '', report.cost));
   }

@@ -75,7 +75,8 @@ export function outliers(all: IOutliers, selection: Selection | null): HTMLEleme
 function each(rows: IOutlier[]): HTMLElement {
   const cells = rows.map(row => [row.batch, row.when, row.phase, row.time, row.usual, row.cause]);
   const element = table(
-    ['', 'at', 'what', 'took', 'usually', 'likely'],
+    'Batches that stood out',
+    ['outlier', 'at', 'what', 'took', 'usually', 'likely'],
     cells,
     rows.map(row => row.title)
   );

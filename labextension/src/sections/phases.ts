@@ -19,6 +19,7 @@ export function phases(report: IReport): Element[] {
 
 function devices(rows: IBlock[]): HTMLElement {
   return table(
+    'Block devices',
     ['requests at the device', 'requests', 'bytes', 'median', '99 %', '99.9 %', 'in queue', 'asked by'],
     rows.map(row => [row.name, row.requests, row.bytes, row.median, row.p99, row.p999, row.queue, row.who]),
     rows.map(row => row.title)
@@ -27,7 +28,8 @@ function devices(rows: IBlock[]): HTMLElement {
 
 function each(rows: IPhase[]): HTMLElement {
   return table(
-    ['', 'a batch', 'of their time', 'of that on a core'],
+    'By phase',
+    ['phase', 'a batch', 'of their time', 'of that on a core'],
     rows.map(row => [row.label, row.perBatch, row.share, row.cpu])
   );
 }

@@ -1,8 +1,13 @@
-import { make, put } from '../dom';
+import { make, put, scrolling } from '../dom';
 
-/** Rows of texts below headings; the first cell of a row names it. */
-export function table(headings: string[], rows: string[][], titles: string[] = []): HTMLElement {
-  const head = put(make('tr'), ...headings.map(name => scoped(name, 'col')));
+/** Rows of texts below headings; the first cell of a row names it. `name` is for screen readers. */
+export function table(
+  name: string,
+  headings: string[],
+  rows: string[][],
+  titles: string[] = []
+): HTMLElement {
+  const head = put(make('tr'), ...headings.map(text => scoped(text, 'col')));
   const body = make('tbody');
   rows.forEach(([first, ...cells], index) => {
     const line = put(make('tr'), scoped(first, 'row'), ...cells.map(text => make('td', '', text)));
@@ -12,7 +17,7 @@ export function table(headings: string[], rows: string[][], titles: string[] = [
     put(body, line);
   });
   const element = put(make('table', 'ioscope-table'), put(make('thead'), head), body);
-  return put(make('div', 'ioscope-scroll'), element);
+  return scrolling(element, name);
 }
 
 function scoped(text: string, scope: 'col' | 'row'): HTMLElement {

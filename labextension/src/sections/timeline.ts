@@ -45,7 +45,7 @@ function spark(track: ITrack): SVGElement {
   const viewBox = `0 0 ${WIDTH} ${HEIGHT}`;
   const element = svg('svg', { viewBox, preserveAspectRatio: 'none', role: 'img' });
   element.setAttribute('class', 'ioscope-spark');
-  element.setAttribute('aria-label', [track.label, track.value, track.title].join(', '));
+  element.setAttribute('aria-label', track.title || `${track.label}: ${track.value}`);
   element.dataset.key = track.key.replace(/-\d+$/, '');
   const points = track.x.map((x, index) => `${place(x, WIDTH)},${level(track.y[index])}`);
   const first = `${place(track.x[0], WIDTH)},${HEIGHT}`;

@@ -83,7 +83,7 @@ export class Toggles {
   private small(toggle: IToggle, box: HTMLElement): Element[] {
     const lines: HTMLElement[] = toggle.refusal
       ? [make('p', 'ioscope-refusal', toggle.refusal)]
-      : [toggle.effect, toggle.cost].filter(Boolean).map(text => make('p', '', text));
+      : [toggle.effect, toggle.cost && `Cost: ${toggle.cost}`].filter(Boolean).map(text => make('p', '', text));
     for (const line of lines) {
       line.id = freshId('words');
     }
