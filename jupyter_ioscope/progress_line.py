@@ -44,7 +44,8 @@ class ProgressLine:
         if self._shown and now - self._last_s < _EVERY_S:
             return
         self._last_s = now
-        self._write(text[:_COLUMNS])
+        if fitted(text[:_COLUMNS], self._stream) != self._shown:  # a notebook keeps every writing
+            self._write(text[:_COLUMNS])
 
     def clear(self) -> None:
         """Take the line away: the result follows."""

@@ -31,6 +31,15 @@ def test_a_file_of_a_cell_is_named_by_its_number(cached_source: str) -> None:
     assert FILE in cells
 
 
+def test_a_cell_that_is_compiled_later_is_named_as_well(cached_source: str) -> None:
+    numbers: dict[str, int] = {}
+    cells = CellMap.from_shell(_shell(numbers))
+    assert FILE not in cells
+    numbers[FILE] = 8  # as for the cell under %%ioscope, whose recording begins before
+    assert cells.name(FILE) == ("In [8]", 8)
+    assert cells.cells() == (Cell(8, cached_source),)
+
+
 def test_other_files_keep_their_names() -> None:
     assert CellMap().name("/home/me/train.py") == ("/home/me/train.py", 0)
 

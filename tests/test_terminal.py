@@ -87,6 +87,17 @@ def test_a_line_of_progress_on_an_ascii_terminal() -> None:
         assert b"x 2 ..." in raw.getvalue()
 
 
+def test_a_line_of_progress_is_written_again_only_when_it_says_something_new(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("jupyter_ioscope.progress_line._EVERY_S", 0.0)
+    out = io.StringIO()
+    line = ProgressLine(out, live=True)
+    for text in ("round 1", "round 1", "round 1", "round 2", "round 2"):
+        line.show(text)
+    assert out.getvalue() == "\rround 1\rround 2", "a saved notebook keeps every writing"
+
+
 @pytest.mark.timeout(60)
 def test_a_pipe_that_nobody_reads_on_ends_without_complaint(tmp_path: Path) -> None:
     path = tmp_path / "run.json"

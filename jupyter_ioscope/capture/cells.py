@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jupyter_ioscope.model.profile import Cell
@@ -17,7 +17,7 @@ class CellMap:
     """
 
     def __init__(self, files: Mapping[str, tuple[int, str]] | None = None) -> None:
-        self._files = dict(files or {})
+        self._files: Mapping[str, tuple[int, str]] = {} if files is None else files
         self._asked: dict[int, str] = {}
 
     @classmethod
@@ -25,14 +25,7 @@ class CellMap:
         """From the map that IPython's compiler keeps for its tracebacks; empty without one."""
         compiler = getattr(shell, "compile", None)
         numbers = getattr(compiler, "_filename_map", None)
-        if not isinstance(numbers, Mapping):
-            return cls()
-        files = {
-            str(file): (int(number), _source(str(file)))
-            for file, number in dict(numbers).items()
-            if isinstance(number, int)
-        }
-        return cls(files)
+        return cls(_Compiled(numbers)) if isinstance(numbers, Mapping) else cls()
 
     def __contains__(self, file: str) -> bool:
         return file in self._files
@@ -49,6 +42,28 @@ class CellMap:
     def cells(self) -> tuple[Cell, ...]:
         """The cells that were asked for, in order of execution."""
         return tuple(Cell(number, self._asked[number]) for number in sorted(self._asked))
+
+
+class _Compiled(Mapping[str, tuple[int, str]]):
+    """File name -> execution count and source, as IPython knows them when asked.
+
+    Not a copy: the cell under `%%ioscope` is compiled after its recording has begun.
+    """
+
+    def __init__(self, numbers: Mapping[str, Any]) -> None:
+        self._numbers = numbers
+
+    def __getitem__(self, file: str) -> tuple[int, str]:
+        number = self._numbers[file]
+        if not isinstance(number, int):
+            raise KeyError(file)
+        return number, _source(file)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._numbers))
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
 
 def _source(file: str) -> str:
