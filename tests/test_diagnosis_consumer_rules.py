@@ -120,6 +120,18 @@ def test_a_save_now_and_then_leaves_the_step_the_limit() -> None:
     assert causes(diagnose(value))[0] == "not_loader_bound"
 
 
+def test_a_step_is_not_seen_in_the_imports_of_its_script() -> None:
+    value = builders.profile(2, step_ms=50)
+    imports = Frame("<module>", "/home/me/train.py", 1)
+    loads = Frame("_find_and_load", "<frozen importlib._bootstrap>", 1360)
+    value = with_stacks(
+        value,
+        [("consumer", -1, [imports, loads], 900), ("consumer", -1, [CELL, USER], 100)],
+    )
+    evidence = " ".join(named(diagnose(value), "not_loader_bound").evidence)
+    assert "seen mostly in step in In [5]" in evidence
+
+
 def test_long_steps_without_a_trace_of_saving_are_no_checkpoint() -> None:
     value = stretched(computing(), 10, 200)
     value = with_stacks(value, [("consumer", -1, (STEP, USER), samples(value, 0.98))])

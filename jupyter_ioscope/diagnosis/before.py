@@ -22,8 +22,6 @@ from jupyter_ioscope.model.records import Fetch
 
 # Where neither side can be told by lines, one that lasted this many times as long stands for all.
 _FAR_LONGER = 3.0
-# What a step does not do again and again.
-_NEVER_IN_STEPS = (kinds.IMPORTING, kinds.SCANNING, kinds.DATASETS, kinds.SAMPLING)
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,8 @@ def before_loop(profile: Profile) -> Spent:
         if kinds.in_loader(frames) and not _prepares(frames):
             continue
         at = [frame.line for frame in frames if (frame.name, frame.file) == place]
-        longer = before_ns > _FAR_LONGER * after_ns or kinds.before_kind(frames) in _NEVER_IN_STEPS
+        once = kinds.before_kind(frames) in kinds.NEVER_IN_STEPS
+        longer = once or before_ns > _FAR_LONGER * after_ns
         if at[0] < line if at else longer:
             rows.append((frames, float(stack.count)))
     return _spent(rows)

@@ -62,6 +62,8 @@ DATASETS = "preparing a dataset"
 PICKLING = "pickling the dataset for the workers"
 SENDING = "sending the dataset to the workers"
 STARTING = "starting processes"
+# What a step does not do again and again.
+NEVER_IN_STEPS = (IMPORTING, SCANNING, DATASETS, SAMPLING)
 _SPAWN = ("multiprocessing/popen_spawn_posix.py", "multiprocessing/popen_forkserver.py",
           "multiprocessing/popen_spawn_win32.py")  # fmt: skip
 _BEFORE = (

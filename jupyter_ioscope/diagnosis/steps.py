@@ -146,10 +146,14 @@ def _calls_of_last(
 
 
 def step_place(profile: Profile) -> str:
-    """The user's function that the consumer was seen in most outside the loader; "" if unseen."""
+    """The user's function that the consumer was seen in most outside the loader; "" if unseen.
+
+    Stacks carry no times: those that prepare a loop, such as a script's imports, are left out.
+    """
     places: dict[str, int] = {}
     for stack, frames in consumer_stacks(profile):
-        place = "" if kinds.in_loader(frames) else place_of(frames)
+        elsewhere = kinds.in_loader(frames) or kinds.before_kind(frames) in kinds.NEVER_IN_STEPS
+        place = "" if elsewhere else place_of(frames)
         if place:
             places[place] = places.get(place, 0) + stack.count
     return max(places, key=lambda key: places[key], default="")
