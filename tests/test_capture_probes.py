@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -268,3 +269,26 @@ def test_every_documented_series_has_its_text() -> None:
     assert _series.__doc__ is not None
     listed = {line.split()[0] for line in _series.__doc__.splitlines() if line.strip()}
     assert set(SERIES) <= listed
+
+
+def test_exact_memory_is_read_more_rarely_while_nothing_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PSS on a clock of its own: every second while the tree grows, every third when it is calm."""
+    now_s = [0.0]
+    monkeypatch.setattr(memory, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    folder = tmp_path / "7"
+    folder.mkdir()
+    (tmp_path / "meminfo").write_text("MemAvailable:  1000 kB\n")
+    (folder / "smaps_rollup").write_text("00-ff ---p 0 00:00 0  [rollup]\nPss:   500 kB\n")
+    reader = memory.PROBE.open(Here(proc=str(tmp_path), pid=7))
+
+    def read_at(second: float, pages: int) -> bool:
+        now_s[0] = second
+        (folder / "statm").write_text(f"0 {pages} 0 0 0 0 0")
+        return _values(reader)["tree_pss_bytes"] is not None
+
+    assert [read_at(second, 1000 * second) for second in (1, 2, 3)] == [True] * 3
+    assert [read_at(second, 3000) for second in (4, 5, 6)] == [False, False, True]
+    assert read_at(7, 3100), "it grew"
+    reader.close()

@@ -227,6 +227,17 @@ def targets() -> Iterator[list[subprocess.Popen[str]]]:
         process.stdout.close()
 
 
+STILL = """
+import json, subprocess, sys
+print(json.dumps({}), flush=True)
+sys.stdin.readline()
+child = subprocess.Popen(["sleep", "20"])
+print(json.dumps({"child": child.pid}), flush=True)
+sys.stdin.readline()
+child.kill()
+"""
+
+
 def _start(
     targets: list[subprocess.Popen[str]], code: str, *names: str
 ) -> tuple[int, dict[str, int]]:
@@ -255,6 +266,13 @@ def _watch(pid: int, beats: int = 30) -> dict[int, Counter[str]]:
         item["tid"]: Counter(STATES[state] for state in harvest.unpack("b", item["states"]))
         for item in packed
     }
+
+
+def _still_after(watch: Watch, readings: int, pids: set[int]) -> set[int]:
+    for _ in range(readings):
+        time.sleep(0.02)
+        watch.count()
+    return {pid for pid, _ in watch.still()} & pids
 
 
 needs_linux = pytest.mark.skipif(
@@ -298,3 +316,25 @@ def test_a_lone_python_thread_runs(targets: list[subprocess.Popen[str]]) -> None
     pid, tids = _start(targets, BUSY, "alone")
     states = _watch(pid)[tids["alone"]]
     assert states["running"] > 0.9 * sum(states.values()), states
+
+
+@needs_linux
+def test_threads_that_have_not_run_for_a_while_are_not_asked_for_children(
+    targets: list[subprocess.Popen[str]],
+) -> None:
+    asleep, _ = _start(targets, STILL)
+    tree = Tree("/proc", asleep, asleep, frozenset())
+    watch = Watch("/proc", platform.machine())
+    watch.update(tree.threads())
+    assert not _still_after(watch, 2, {asleep}), "not long enough"
+    assert any(_still_after(watch, 4, {asleep}) for _ in range(50))
+    process = targets[-1]
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    child = json.loads(process.stdout.readline())["child"]
+    assert not _still_after(watch, 1, {asleep}), "it has run"
+    tree.look_closely(watch.still())
+    assert child in tree.processes
+    watch.close()

@@ -22,6 +22,7 @@ _YOUNG_S = 1.0
 _MEMORY_YOUNG_S, _MEMORY_S = 0.2, 0.95  # between two readings of a process' memory
 _MEMORY_SHARE = 0.001  # of a core, at most, for readings beside those of the memory probe
 _FILES_S = 2.0  # between two counts of open descriptors
+_COUNTERS_S = 0.4  # between two readings of the counters, which workers note exactly themselves
 
 
 class Counters(NamedTuple):
@@ -135,17 +136,20 @@ class ProcessUses:
     def __init__(self, proc: str, root: int) -> None:
         self._proc, self._root = proc, root
         self._all: dict[int, _Process] = {}
-        self._memory_due_s = self._files_due_s = 0.0
+        self._memory_due_s = self._files_due_s = self._counters_due_s = 0.0
 
-    def count(self, pids: Iterable[int]) -> None:
-        """Read the counters of live processes; the dearer numbers when they are due."""
+    def count(self, pids: Iterable[int], last: bool = False) -> None:
+        """Read of live processes the numbers that are due; at the `last` call all counters."""
         now_s = time.monotonic()
+        due = last or now_s >= self._counters_due_s
+        if due:
+            self._counters_due_s = now_s + _COUNTERS_S
         live = []
         for pid in pids:
             process = self._all.get(pid)
             if process is None:
                 process = self._all[pid] = _Process(self._proc, pid)
-            elif not process.ended:
+            elif due and not process.ended:
                 process.count()
             live.append(process)
         if now_s >= self._memory_due_s:

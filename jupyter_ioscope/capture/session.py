@@ -29,7 +29,7 @@ from jupyter_ioscope.model.profile import Gap
 
 _QUICK_LOOK_S = 0.1
 _CLOSE_LOOK_S = 0.5
-_COUNT_S = 0.25
+_COUNT_S, _COUNT_EARLY_S = 0.25, 0.08
 _ATTACH_S = 0.45  # py-spy attaches within 0.04-0.16 s; longer means a very busy machine
 _MIN_PERIOD_S, _MAX_PERIOD_S = 0.005, 1.0
 
@@ -135,11 +135,13 @@ class Session:
 
     def tick(self) -> None:
         """Do what is due."""
-        now_s = time.monotonic()
+        now_s = until_s = time.monotonic()
         if now_s >= self._sample_due_s:
             self._sample(now_s)
-        if now_s >= self._count_due_s:
-            self._count_due_s = now_s + _COUNT_S
+            # What is due before the next sample is done now: to wake up for it takes longer.
+            until_s = min(self._sample_due_s, now_s + _COUNT_EARLY_S)
+        if until_s >= self._count_due_s:
+            self._count_due_s = max(self._count_due_s, now_s) + _COUNT_S
             if self._watch is not None:
                 self._watch.count()
                 self._uses.count(self.pids())
@@ -154,7 +156,7 @@ class Session:
             self._watch.sample()
             if now_s >= self._close_due_s:
                 self._close_due_s = now_s + _CLOSE_LOOK_S
-                self._tree.look_closely()
+                self._tree.look_closely(self._watch.still())
                 self._watch.update(self._tree.threads())
             elif now_s >= self._quick_due_s:
                 self._quick_due_s = now_s + _QUICK_LOOK_S
@@ -186,7 +188,7 @@ class Session:
         threads: list[dict[str, Any]] = []
         if self._watch is not None and self._tree is not None:
             self._watch.count()
-            self._uses.count(self.pids())
+            self._uses.count(self.pids(), last=True)
             threads = pack_threads(self._watch, self._tree, self.start_ns, platform.machine())
             self._note_watch_gaps(self._watch)
         if self._pyspy is not None:

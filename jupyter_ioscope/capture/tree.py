@@ -45,14 +45,16 @@ class Tree:
             if now - process.first_ns < _YOUNG_NS:
                 self._list_threads(process)
 
-    def look_closely(self) -> None:
-        """All processes and all threads; for 2 Hz."""
+    def look_closely(self, still: frozenset[tuple[int, int]] = frozenset()) -> None:
+        """All processes and all threads; for 2 Hz. Those of the `still` threads, (pid, tid), cannot
+        have made a process since the last time: they are not asked for theirs."""
         if not self._has_children_files:
             self._add_from_parents()
         for process in list(self.processes.values()):
             self._list_threads(process)
             if process.pid in self.processes and self._has_children_files:
-                self._add_children(process.pid, set(process.tids))
+                pid = process.pid
+                self._add_children(pid, {tid for tid in process.tids if (pid, tid) not in still})
             process.looks += 1
             # Not at the first look: a process may not have loaded its interpreter yet.
             if not process.gil and (process.looks > 1 or process.pid == self.root):

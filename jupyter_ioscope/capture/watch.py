@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from jupyter_ioscope.capture.threads import Calls, Keys, Thread
 
+_STILL_AFTER = 4  # counter readings without a change, longer than from one close look to the next
 _MAX_SAMPLES = 2_000_000  # of all threads together: 24 MB
 
 
@@ -48,6 +49,12 @@ class Watch:
         gone = [key for key, thread in self.live.items() if thread.ended]
         for key in gone:
             self.ended.append(self.live.pop(key))
+
+    def still(self) -> frozenset[tuple[int, int]]:
+        """Threads that have not run for a second: they cannot have made a process meanwhile."""
+        return frozenset(
+            key for key, item in self.live.items() if item.exact and item.unchanged >= _STILL_AFTER
+        )
 
     def pids(self) -> set[int]:
         return {pid for pid, _ in self.live}

@@ -15,8 +15,11 @@ from jupyter_ioscope.model.profile import Gap
 
 _NAMES = ("tree_pss_bytes", "tree_rss_bytes", "machine_available_bytes")
 # Reading PSS walks the page tables and holds the watched process's map lock while it does:
-# at most this share of time is spent in it.
-_PSS_SHARE = 0.005
+# at most this share of time is spent in it. Where neither the processes nor their resident memory
+# changed it is read more rarely; not much, because pages that are copied change only the PSS.
+_PSS_SHARE = 0.003
+_PSS_S, _PSS_CALM_S = 0.9, 2.8
+_CHANGED = 0.01  # of the resident memory
 
 
 def _nobody(pid: int, rollup: bytes) -> None:
@@ -32,28 +35,36 @@ class MemoryReader(FileReader):
         self._pss_share: float = getattr(target, "pss_share", _PSS_SHARE)
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
         self._meminfo = self.keep(f"{target.proc}/meminfo", 4096)
-        self._next_pss_s = 0.0
+        self._next_pss_s = self._calm_until_s = 0.0
+        self._known: tuple[frozenset[int], int] = frozenset(), 0  # at the last reading of PSS
         try:
             self._pss_bytes(target.pid)
         except (OSError, ValueError) as error:
-            self._next_pss_s = float("inf")
+            self._next_pss_s = self._calm_until_s = float("inf")
             self.gaps.append(
                 Gap("memory of the tree without double counting (PSS)", reason_of(error))
             )
 
     def read(self) -> Sequence[float | None]:
-        return [self._tree_pss(), self._tree_rss(), self._available()]
+        pids = list(self._target.pids())
+        rss = self._tree_rss(pids)
+        return [self._tree_pss(pids, rss), rss, self._available()]
 
-    def _tree_pss(self) -> float | None:
+    def _tree_pss(self, pids: Sequence[int], rss: int) -> float | None:
         start_s = time.monotonic()
-        if start_s < self._next_pss_s:
+        known, rss_then = self._known
+        calm = known == frozenset(pids) and abs(rss - rss_then) <= _CHANGED * rss_then
+        if start_s < (self._calm_until_s if calm else self._next_pss_s):
             return None
         total = 0.0
-        for pid in self._target.pids():
+        for pid in pids:
             with contextlib.suppress(OSError, ValueError):
                 total += self._pss_bytes(pid)
         end_s = time.monotonic()
-        self._next_pss_s = end_s + max(0.9, (end_s - start_s) / self._pss_share)
+        pause_s = (end_s - start_s) / self._pss_share
+        self._next_pss_s = end_s + max(_PSS_S, pause_s)
+        self._calm_until_s = end_s + max(_PSS_CALM_S, pause_s)
+        self._known = frozenset(pids), rss
         return total
 
     def _pss_bytes(self, pid: int) -> float:
@@ -62,9 +73,9 @@ class MemoryReader(FileReader):
         start = text.index(b"\nPss:") + 5
         return int(text[start : text.index(b"kB", start)]) * 1024
 
-    def _tree_rss(self) -> float:
+    def _tree_rss(self, pids: Sequence[int]) -> int:
         total = 0
-        for pid in self._target.pids():
+        for pid in pids:
             with contextlib.suppress(OSError, ValueError, IndexError):
                 total += int(procfs.read(f"{self._target.proc}/{pid}/statm", 256).split()[1])
         return total * self._page_bytes
