@@ -9,6 +9,12 @@ NBSP = "\u00a0"
 _BYTE_STEPS = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
+def is_number(value: object) -> bool:
+    """Whether what a user gave is a finite number (`True` is none)."""
+    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return plain and math.isfinite(value)  # type: ignore[arg-type]
+
+
 def significant(value: float, digits: int = 3) -> str:
     """`value` with at least `digits` significant digits and no exponent: 0.0123, 12.3, 12,345."""
     if not math.isfinite(value):

@@ -92,3 +92,32 @@ def test_damaged_gzip_is_refused(tmp_path: Path) -> None:
     path.write_bytes(bytes(raw))
     with pytest.raises(IoscopeError, match="cannot be read"):
         ioscope.load(path)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: ioscope.save_baseline("s3://bucket/data"),
+        lambda: ioscope.bench("read", "s3://bucket/data"),
+        lambda: ioscope.bench("json", "simplecache::hf://datasets/x"),
+    ],
+)
+def test_the_address_of_an_object_store_is_no_path(call: Callable[[], object]) -> None:
+    with pytest.raises(InputError, match=r"is an address .* give the path of a mount of it"):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda bad: ioscope.check_storage(".", silence_s=bad), "silence_s is 'x'"),
+        (lambda bad: ioscope.save_baseline(".", seconds=bad), "seconds is 'x': give a number"),
+        (lambda bad: ioscope.save_baseline(".", repeats=bad), "repeats is 'x': give a whole"),
+        (lambda bad: ioscope.save_baseline(".", repeats=1.5), "repeats is 1.5: give a whole"),  # type: ignore[arg-type]
+        (lambda bad: ioscope.save_baseline(".", size_bytes=bad), "size_bytes is 'x'"),
+        (lambda bad: ioscope.bench("json", [b"1"], budget_s=bad), "budget_s"),
+    ],
+)
+def test_numbers_that_are_none_are_named(call: Callable[[Any], object], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        call("x")

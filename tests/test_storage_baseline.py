@@ -283,3 +283,17 @@ def test_the_views_say_the_verdict_and_escape() -> None:
         assert max(map(len, text.splitlines())) <= 100
     assert "<b>file" not in check_html(found)
     assert "must be the same" in baseline_html(found.now)
+
+
+@pytest.mark.parametrize(
+    ("p99_s", "loss", "reason"),
+    [
+        (3, (0.05, 0.08), "p99_s is 3: give two numbers"),
+        ((0.01, 0.02), (0.05,), "loss is"),
+        ((0.01, 0.02), ("a", "b"), "loss_warning is 'a'"),
+        ((0.02, 0.01), (0.05, 0.08), "comes after"),
+    ],
+)
+def test_thresholds_that_are_none_are_named(p99_s: object, loss: object, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        baseline_check.thresholds_of(p99_s, loss)

@@ -113,7 +113,7 @@ def _rows(target: Any) -> tuple[list[dict[str, Any]], str]:
         if not hasattr(data, "to_pylist"):
             raise InputError(f"{name} is an array, and has no rows with names: give {_TAKES}")
         found = data.slice(0, _MOST_ROWS).to_pylist()
-    if not found or not all(isinstance(row, Mapping) for row in found):
+    if not found or not all(isinstance(row, Mapping) for row in found) or not any(found):
         raise InputError(f"{name} holds no rows with names: give {_TAKES}")
     return [dict(row) for row in found], name
 

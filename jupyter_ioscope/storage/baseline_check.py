@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.storage import Baseline, BaselineCheck, JobChange, JobResult
-from jupyter_ioscope.units import percent, seconds
+from jupyter_ioscope.units import is_number, percent, seconds
 
 ORDER = ("same", "faster", "warning", "degraded")
 _SOURCE = "storage baseline of the article 'AI file I/O stalls'"
@@ -30,7 +29,7 @@ class Thresholds(NamedTuple):
             InputError: a value cannot be used.
         """
         for name, value in self._asdict().items():
-            if not (math.isfinite(value) and value > 0):
+            if not (is_number(value) and value > 0):
                 raise InputError(f"{name} is {value!r}: give a number above 0")
         for warning, degraded in (self[:2], self[2:]):
             if warning > degraded:
@@ -45,6 +44,20 @@ class Thresholds(NamedTuple):
             f"{percent(self.loss_warning)} warns, over {percent(self.loss_degraded)} is degraded, "
             f"if the repeats do not overlap (defaults: {_SOURCE})"
         )
+
+
+def thresholds_of(p99_s: object, loss: object) -> Thresholds:
+    """The thresholds of two pairs (warns, is degraded).
+
+    Raises:
+        InputError: one is no pair, or a number cannot be used.
+    """
+    numbers: list[float] = []
+    for name, pair in (("p99_s", p99_s), ("loss", loss)):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise InputError(f"{name} is {pair!r}: give two numbers, (warns, is degraded)")
+        numbers += pair
+    return Thresholds(*numbers).checked()
 
 
 def compare(

@@ -13,7 +13,7 @@ from jupyter_ioscope.model.storage import FileSystem, StorageCheck, Timing
 from jupyter_ioscope.paths import path_text
 from jupyter_ioscope.storage import answered, apart, filesystems, for_loader, kinds, thresholds
 from jupyter_ioscope.storage.cgroups import Groups
-from jupyter_ioscope.units import bytes_text, percent
+from jupyter_ioscope.units import bytes_text, is_number, percent
 
 # Seconds without an answer to one step after which a device counts as hanging.
 SILENCE_S = (6.0, 30.0)
@@ -36,12 +36,10 @@ def check(
     """
     asked = path_text(path, wanted="the path of a folder or a file")
     address = kinds.of_address(asked)
-    if address is not None:
-        local = address[0] in ("file", "local")
-        if not local:
-            return _not_measured(asked, quick)
-        asked = asked.partition("://")[2]
-    if silence_s is not None and not 0 < silence_s < float("inf"):
+    if address is not None and address[0] not in ("file", "local"):
+        return _not_measured(asked, quick)
+    asked = kinds.local_path(asked)
+    if silence_s is not None and not (is_number(silence_s) and silence_s > 0):
         raise InputError(f"silence_s is {silence_s!r}: give the seconds to wait, more than 0")
     place = os.path.abspath(os.path.expanduser(asked))
     began = time.monotonic()

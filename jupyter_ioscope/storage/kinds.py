@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.storage import Promise
 
 YES, NO, DEPENDS = "yes", "no", "depends"
@@ -132,6 +133,23 @@ def of_address(address: str) -> tuple[str, Kind] | None:
     known = protocol in _OBJECT_PROTOCOLS
     name = f"{protocol} object store" if known else f"{protocol} address"
     return protocol, Kind(name, "object store", _PROMISES["object store"])
+
+
+def local_path(text: str) -> str:
+    """A path, also of `file:///data`.
+
+    Raises:
+        InputError: it is the address of something else.
+    """
+    address = of_address(text)
+    if address is None:
+        return text
+    if address[0] not in _LOCAL_PROTOCOLS:
+        raise InputError(
+            f"{text!r} is an address ({address[1].name}): give the path of a mount of it, or of a "
+            "copy on this machine"
+        )
+    return text.partition("://")[2]
 
 
 def _fuse(server: str, source: str) -> Kind:
