@@ -37,10 +37,9 @@ def show(recording: Recording) -> None:
         return
     from IPython.display import display
 
-    from jupyter_ioscope.views.bundle import METADATA
-
-    bundle = ReportOnScreen(recording).bundle()
-    display(bundle, raw=True, metadata=METADATA)  # type: ignore[no-untyped-call]
+    on_screen = ReportOnScreen(recording)
+    bundle = on_screen.bundle()
+    display(bundle, raw=True, metadata=on_screen.metadata)  # type: ignore[no-untyped-call]
 
 
 class ReportOnScreen:
@@ -59,6 +58,11 @@ class ReportOnScreen:
     def bundle(self) -> dict[str, Any]:
         """What `display(..., raw=True)` gets."""
         return self._channel.bundle(self._recording, self._recording.variable)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What goes with `bundle` into its display."""
+        return self._channel.metadata
 
     def command(self, command: Mapping[str, Any]) -> None:
         """A button was pressed. Short, and right on any thread."""

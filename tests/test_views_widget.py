@@ -281,6 +281,25 @@ def test_the_widget_shows_itself_and_everything_that_works_without_it(script: Pa
     assert {"report", "progress", "comparisons"} <= set(widget.keys)
 
 
+def test_in_colab_the_display_says_which_manager_loads_the_widget(
+    kernel: Kernel, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = SimpleNamespace(_installed_url="manager.min.js")
+    colab = SimpleNamespace(enable_custom_widget_manager=lambda: None, _widgets=there)
+    monkeypatch.setitem(sys.modules, "google.colab.output", colab)  # what anywidget looks for
+    pytest.importorskip("anywidget")
+    monkeypatch.setattr(widget_module, "kernel_comm_manager", lambda: kernel.manager)
+    monkeypatch.setattr(
+        widget_module, "report_widget", lambda made, report: report_widget(made, report, script)
+    )
+    channel = kernel.channel()
+    made = channel.bundle(recorded())
+    assert channel.metadata[VIEW_MIME] == {
+        "colab": {"custom_widget_manager": {"url": "manager.min.js"}}
+    }
+    assert set(channel.metadata) <= set(made)
+
+
 def test_the_channel_carries_the_same_values_over_the_widget(kernel: Kernel, script: Path) -> None:
     pytest.importorskip("anywidget")
     heard: list[Any] = []

@@ -74,3 +74,9 @@ def view_part(widget: Any) -> Bundle:
     """The widget's own entry of a MIME bundle."""
     data, _ = widget._repr_mimebundle_()
     return {VIEW_MIME: data[VIEW_MIME]} if VIEW_MIME in data else {}
+
+
+def view_metadata(widget: Any) -> dict[str, Any]:
+    """What a display of `view_part` says of it: in Colab which widget manager loads it."""
+    _, metadata = widget._repr_mimebundle_()
+    return {VIEW_MIME: metadata[VIEW_MIME]} if VIEW_MIME in metadata else {}

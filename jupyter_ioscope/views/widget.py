@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from jupyter_ioscope.model.comparison import Comparison, Offer
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
-from jupyter_ioscope.views.anywidget_report import report_widget, view_part
-from jupyter_ioscope.views.bundle import mime_bundle
+from jupyter_ioscope.views.anywidget_report import report_widget, view_metadata, view_part
+from jupyter_ioscope.views.bundle import METADATA, mime_bundle
 from jupyter_ioscope.views.commands import Command, read_command
 from jupyter_ioscope.views.comms import REPORTS, Comm, Reports, kernel_comm_manager
 from jupyter_ioscope.views.shapes import MIME, Bundle
@@ -59,6 +59,7 @@ class ReportChannel:
         self._callbacks: list[Callable[[Command], None]] = []
         self._comms: list[Comm] = []
         self._widgets: list[Any] = []
+        self.metadata: dict[str, Any] = dict(METADATA)  # goes with `bundle` into its display
         self._state: dict[str, Any] = {}  # what a page that opens later must be told
         self._lock = threading.RLock()
         self._throttle = Throttle(self._broadcast)
@@ -85,6 +86,7 @@ class ReportChannel:
         if widget is None:
             return made
         self.attach(widget)
+        self.metadata = {**METADATA, **view_metadata(widget)}
         return {**made, **view_part(widget)}
 
     def attach(self, widget: Any) -> None:
