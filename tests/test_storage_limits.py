@@ -147,6 +147,14 @@ def test_workers_get_the_cores_that_ranks_and_the_loop_leave(
     assert f"num_workers={workers}," in "\n".join(found.advice)
 
 
+def test_a_loader_of_every_epoch_is_told_once(tmp_path: Path) -> None:
+    profile = builders.profile()
+    again = builders.without(profile, loaders=profile.loaders * 3)
+    advice = limits(again, machine(tmp_path, {})).advice
+    assert advice == limits(profile, machine(tmp_path, {})).advice
+    assert len(set(advice)) == len(advice)
+
+
 def test_workers_follow_the_memory_that_is_left(tmp_path: Path) -> None:
     use = ProcessUse(1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 10**9, 10, 1_000)
     held = builders.without(builders.profile(), processes=(use,))
@@ -206,13 +214,20 @@ def test_slurm_gives_fewer_cores_than_the_node_has(tmp_path: Path) -> None:
     here = machine(
         tmp_path,
         nodes,
-        {"SLURM_JOB_ID": "77", "SLURM_CPUS_PER_TASK": "4"},
+        {
+            "SLURM_JOB_ID": "77",
+            "SLURM_CPUS_PER_TASK": "4",
+            "SLURM_MEM_PER_CPU": "2048",
+            "SLURM_CPUS_ON_NODE": "6",
+        },
         cores=6,
         all_cores=64,
     )
     found = limits(machine=here)
     assert (found.place, found.cores, found.workers) == ("Slurm", 4, 4)
     assert "4 cores on node0, 2 cores on node1" in row(found, "NUMA nodes").text
+    assert any("numactl --cpunodebind=0 --membind=0" in text for text in found.advice)
+    assert row(found, "memory of the Slurm job").value == 12 << 30
     assert [snippet.place for snippet in found.snippets] == ["Slurm"]
     assert found.not_known  # no control groups here
 

@@ -156,6 +156,12 @@ def _memory(here: Machine) -> Iterator[Limit]:
             "/proc/meminfo", "tight" if available < size * (1 - _NEARLY) else "ok",
             "what all programs share, the page cache of the files included",
         )  # fmt: skip
+    slurm = surroundings.slurm_memory(here.environment)
+    if slurm is not None:
+        yield Limit(
+            "memory of the Slurm job", slurm[0], bytes_text(slurm[0]), slurm[1], "ok",
+            "Slurm may end a job that takes more on a machine, all its workers together",
+        )  # fmt: skip
     found = groups.smallest("memory", "memory.max", "memory.limit_in_bytes")
     used = groups.own("memory", "memory.current", "memory.usage_in_bytes")
     if found is not None:

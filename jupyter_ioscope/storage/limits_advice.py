@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from jupyter_ioscope.model.storage import Limit
+from jupyter_ioscope.storage import surroundings
 from jupyter_ioscope.storage.loader_needs import Needs, waiting
 from jupyter_ioscope.storage.snippets import Ask
 from jupyter_ioscope.units import bytes_text, percent, significant
@@ -40,8 +41,10 @@ def advice(rows: tuple[Limit, ...], asked: Ask, here: Machine, ranks: int) -> It
             "Libraries size their thread pools by all cores: set OMP_NUM_THREADS=1 for workers, "
             "and cv2.setNumThreads(0) where OpenCV decodes."
         )
-    yield from _for_profile(by_name, here, asked.needs)
+    # A loader made anew for every epoch says the same each time.
+    yield from dict.fromkeys(_for_profile(by_name, here, asked.needs))
     yield from _tight(by_name)
+    yield from _numa(here)
 
 
 def _begin(asked: Ask, ranks: int) -> str:
@@ -54,7 +57,7 @@ def _begin(asked: Ask, ranks: int) -> str:
     )
     if loop >= 0:
         told += (
-            f"one a core beside the {significant(loop, 2)} cores that the loop itself used in the "
+            f"one a core, less the {significant(loop, 2)} cores that the loop itself used in the "
             "profile; where they wait for storage, more can help"
         )
     else:
@@ -130,5 +133,14 @@ def _tight(rows: dict[str, Limit]) -> Iterator[str]:
             "The device is limited by a control group: smaller files (compression, narrower "
             "columns) or a copy on another device help; more workers do not."
         )
-    if tight("NUMA nodes"):
-        yield "Keep one training process and its workers on one node: numactl --cpunodebind=0."
+
+
+def _numa(here: Machine) -> Iterator[str]:
+    nodes = surroundings.numa_nodes(here.groups, here.cores)
+    if len(nodes) > 1:
+        name, cores = max(nodes, key=lambda row: row[1])
+        number = name.removeprefix("node")
+        yield (
+            f"Keep one training process and its workers on one node, such as {name} with {cores} "
+            f"of the cores: numactl --cpunodebind={number} --membind={number} python train.py"
+        )

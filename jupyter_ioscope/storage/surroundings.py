@@ -43,6 +43,20 @@ def slurm_cores(environment: Mapping[str, str]) -> int:
     return int(text) if text.isdigit() else 0
 
 
+def slurm_memory(environment: Mapping[str, str]) -> tuple[int, str] | None:
+    """(bytes that the job may take on this machine, which variable says so); None if none does.
+
+    sbatch(1): SLURM_MEM_PER_NODE and SLURM_MEM_PER_CPU are in units of 2**20 bytes, set by --mem
+    and --mem-per-cpu; 0 asks for all there is.
+    """
+    cpus = environment.get("SLURM_CPUS_ON_NODE", "")
+    for name, times in (("SLURM_MEM_PER_NODE", "1"), ("SLURM_MEM_PER_CPU", cpus)):
+        text = environment.get(name, "")
+        if text.isdigit() and times.isdigit() and int(text) * int(times):
+            return int(text) * int(times) << 20, name
+    return None
+
+
 def numa_nodes(groups: Groups, cores: set[int]) -> tuple[tuple[str, int], ...]:
     """(node, cores of it that this process may use), for nodes with any."""
     found = []
