@@ -163,11 +163,7 @@ def _report(options: argparse.Namespace) -> int:
     recording = load(options.file)
     _print(recording, options.json)
     if options.html:
-        from jupyter_ioscope.views.page import page
-
-        tried = tuple(recording.comparisons)
-        html = page(recording.profile, recording.diagnosis, recording.offers, tried)
-        exports.write_page(options.html, html, options.file)
+        commands.write_report(recording, options.html, options.file)
     return 0
 
 

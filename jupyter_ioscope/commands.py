@@ -1,5 +1,5 @@
 """What `%ioscope NAME ...` and `python -m jupyter_ioscope NAME ...` have in common: the commands on
-loaders, their options, and their results as text or JSON."""
+loaders and reports, their options, and their results as text or JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from jupyter_ioscope import exports
 from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.tuning import Tuning
+from jupyter_ioscope.recording import Recording
 
 # Exit codes of commands that come to a verdict.
 FOUND, NOTHING_BETTER = 0, 3
@@ -66,6 +68,19 @@ def run_tune(loader: Any, options: argparse.Namespace) -> Tuning:
     from jupyter_ioscope.api import tune
 
     return tune(loader, budget_s=options.budget)
+
+
+def write_report(recording: Recording, path: str, *profiles: str) -> None:
+    """Write the report as a page; `profiles` are files that it must not replace.
+
+    Raises:
+        InputError, ProfileFileError: as `exports.write_page` does.
+    """
+    from jupyter_ioscope.views.page import page
+
+    tried = tuple(recording.comparisons)
+    html = page(recording.profile, recording.diagnosis, recording.offers, tried)
+    exports.write_page(path, html, *profiles)
 
 
 def text_of(result: Comparison | Tuning) -> str:

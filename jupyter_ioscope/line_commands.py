@@ -1,5 +1,5 @@
-"""`%ioscope NAME ...` in a notebook: the commands on loaders that the notebook knows by name,
-and on storage."""
+"""`%ioscope NAME ...` in a notebook: the commands on the last profile, on loaders that the notebook
+knows by name, and on storage."""
 
 from __future__ import annotations
 
@@ -54,6 +54,23 @@ def run(line: str, namespace: Mapping[str, Any]) -> Any:
     except _Helped:
         return None
     return call(options, namespace)
+
+
+def _add_report(made: argparse.ArgumentParser) -> None:
+    made.description = "Show the last profile again."
+    made.add_argument(
+        "--html", metavar="PATH", help="write it as one page that needs no network, instead"
+    )
+
+
+def _report(options: argparse.Namespace, namespace: Mapping[str, Any]) -> None:
+    last = namespace.get("_ioscope")
+    if not isinstance(last, Recording):
+        raise InputError("there is no profile yet: run a cell with %%ioscope first")
+    if options.html is None:
+        last.show()
+    else:
+        commands.write_report(last, options.html)
 
 
 def _add_compare(made: argparse.ArgumentParser) -> None:
@@ -116,6 +133,7 @@ def _last_profile(namespace: Mapping[str, Any]) -> Profile | None:
 
 
 _COMMANDS = {
+    "report": (_add_report, _report),
     "compare": (_add_compare, _compare),
     "tune": (commands.add_tune, _tune),
     "storage": (storage_commands.add_storage, _storage),

@@ -276,18 +276,12 @@ class Magic:
         self._end(result.error_in_exec or result.error_before_exec, Cell(0, cell))
 
     def line_magic(self, line: str) -> Any:
-        """`%ioscope` alone: help; `report`: the last profile again; other words: a command."""
-        word, _, _ = line.strip().partition(" ")
-        if word == "report":
-            recording = self.shell.user_ns.get(VARIABLE)
-            if not isinstance(recording, Recording):
-                raise UsageError(f"there is no profile yet: run a cell with {MAGIC} first")
-            recording.show()
-            return None
+        """`%ioscope` alone: help; with a word: a command."""
         from jupyter_ioscope import line_commands
 
+        word, _, _ = line.strip().partition(" ")
         if word not in line_commands.names():
-            known = ", ".join(("report", *line_commands.names()))
+            known = ", ".join(line_commands.names())
             if word and word not in ("-h", "--help"):
                 raise UsageError(f"%ioscope knows {known}; got {word!r}")
             say(f"{parser().format_help()}\n%ioscope NAME runs a command: {known}.")

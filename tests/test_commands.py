@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import subprocess
 import sys
@@ -17,7 +18,9 @@ from torch.utils.data import DataLoader
 from jupyter_ioscope import magics
 from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.tuning import Tuning
+from jupyter_ioscope.recording import Recording
 from tests.trial_loaders import Sleeping
+from tests.view_values import profile
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -81,7 +84,10 @@ def test_tune_in_a_line_is_shown_as_a_table(shell: Any) -> None:
         ("compare nothing --toggles workers", "nothing"),
         ("compare loader", "toggles"),
         ("compare loader --toggles speed", "workers"),
-        ("compare loader --toggles workers=0", "whole number"),
+        ("compare loader --toggles workers=0", "whole number.*no_workers"),
+        ("compare loader --toggles prefetch=0", "whole number from 1 to 1024$"),
+        ("report --colour", "report.*--colour"),
+        ("report", "no profile yet"),
         ("compare loader --toggles persistent_workers=2", "takes no number"),
         ("compare loader.dataset.nope --toggles workers", "nope"),
         ("compare loader --cache lukewarm --toggles workers", "lukewarm"),
@@ -95,6 +101,19 @@ def test_tune_in_a_line_is_shown_as_a_table(shell: Any) -> None:
 def test_a_mistake_is_answered_in_one_sentence(shell: Any, line: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         shell.run_line_magic("ioscope", line)
+
+
+def test_the_report_is_written_as_a_page(shell: Any, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    recording = Recording.of(profile())
+    shell.user_ns["_ioscope"] = recording
+    try:
+        assert shell.run_line_magic("ioscope", f"report --html '{page}'") is None
+        assert html.escape(recording.diagnosis.headline) in page.read_text()
+        with pytest.raises(UsageError, match="cannot write"):
+            shell.run_line_magic("ioscope", f"report --html '{tmp_path}'")
+    finally:
+        del shell.user_ns["_ioscope"]
 
 
 def test_help_of_a_command_runs_nothing(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,7 +88,10 @@ def _named(item: object, known: Mapping[str, Toggle]) -> Toggle:
     if toggle.number is None:
         raise InputError(f"toggles holds {item!r}, but {name} takes no number: write {name!r}")
     if not text.isdigit() or not 0 < int(text) <= MOST:
-        raise InputError(f"toggles holds {item!r}: give {name} a whole number from 1 to {MOST}")
+        none = "; for none, write 'no_workers'" if item == "workers=0" else ""
+        raise InputError(
+            f"toggles holds {item!r}: give {name} a whole number from 1 to {MOST}{none}"
+        )
     return toggle.number(int(text))
 
 
