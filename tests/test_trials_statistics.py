@@ -170,3 +170,40 @@ def test_medians() -> None:
     assert statistics.median([3.0, 1.0, 2.0]) == 2.0
     assert statistics.median([4.0, 1.0, 2.0, 3.0]) == 2.5
     assert math.isnan(statistics.median([]))
+
+
+def test_noise_of_one_size_does_not_raise_false_alarms() -> None:
+    """Four pairs in eight have one sign and no spread, which no Gaussian noise would show."""
+    rng = random.Random(9)
+    kinds: dict[str, Callable[[], float]] = {
+        "one size": lambda: rng.choice((-0.1, 0.1)),
+        "nearly one size": lambda: rng.choice((-0.1, 0.1)) + rng.gauss(0, 0.002),
+        "large": lambda: rng.choice((-0.7, 0.7)),
+        "two sizes": lambda: rng.choice((-0.12, -0.1, 0.1, 0.12)),
+        "with nothing": lambda: rng.choice((-0.1, 0.0, 0.1)),
+    }
+    for name, draw in kinds.items():
+        alarms = 0
+        for _ in range(1000):
+            seen = peeking.looks([draw() for _ in range(30)])
+            alarms += any(one in ("faster", "slower") for one in seen)
+        assert alarms / 1000 <= 0.05, name
+
+
+def test_clear_effects_still_end_after_about_four_pairs() -> None:
+    rng = random.Random(10)
+    for spread in (0.02, 0.05, 0.1):  # of ln(B / A); trials of a quiet and of a busy machine
+        ends = []
+        for _ in range(300):
+            seen = peeking.looks([rng.gauss(math.log(3), spread) for _ in range(12)])
+            ends.append(4 + [one != "undecided" for one in seen[3:]].index(True))
+        assert sum(ends) / 300 <= 4.5, spread
+
+
+def test_few_pairs_of_one_value_may_be_noise_of_either_sign() -> None:
+    seen = interval([3.0] * 6, [1.0] * 6)
+    assert (seen.low, seen.high) == pytest.approx((1 / 3, 3.0))
+    assert statistics.verdict(seen) == "undecided"
+    assert statistics.verdict(interval([3.0] * 7, [1.0] * 7)) == "faster"
+    assert statistics.verdict(interval([1.01] * 4, [1.0] * 4)) == "same"
+    assert statistics.geometric_interval([3.0] * 4)[1:] == pytest.approx((3.0, 3.0))

@@ -153,8 +153,9 @@ class Rounds:
             return Interval(math.nan, 0.0, math.inf)
         mine, its = self.runs[arm.key], self.runs[other.key]
         both = sorted(mine.keys() & its.keys())
+        # Its budget may hold four rounds only, and passes without workers hardly differ.
         return statistics.interval(
-            [its[n]["seconds"] for n in both], [mine[n]["seconds"] for n in both]
+            [its[n]["seconds"] for n in both], [mine[n]["seconds"] for n in both], few_pairs=0
         )
 
     def pairs(self, arm: Arm) -> int:

@@ -35,6 +35,7 @@ class Pairs:
         self.cached: list[Residency] = []
         # Its own generator: the user's random state is not ours to advance.
         self._order = random.Random(os.urandom(8))
+        self._first = ""  # arm of the pair before
 
     @property
     def complete(self) -> int:
@@ -45,10 +46,28 @@ class Pairs:
         return [t for t in self.trials if t.arm == arm and t.pair < self.complete]
 
     def throughput(self) -> statistics.Interval:
+        a, b = self._rates()
+        return statistics.interval(b, a, self.alpha)
+
+    def needed(self) -> int:
+        """How many pairs like these there must be to show a difference."""
+        a, b = self._rates()
+        return statistics.least_pairs(b, a)
+
+    def doubts(self) -> list[str]:
+        """Why pairs that agree so well show nothing yet; empty where they do, or do not agree."""
+        undecided = statistics.verdict(self.throughput()) == "undecided"
+        if not statistics.MIN_PAIRS <= self.complete < self.needed() or not undecided:
+            return []
+        return [
+            f"These {self.complete} pairs differ by nearly the same factor; in fewer than "
+            f"{statistics.FEW_PAIRS} that may be chance, on a machine that switches between two "
+            "speeds: a larger budget decides."
+        ]
+
+    def _rates(self) -> tuple[list[float], list[float]]:
         a, b = self.of("A"), self.of("B")
-        return statistics.interval(
-            [t.samples_per_s for t in b], [t.samples_per_s for t in a], self.alpha
-        )
+        return [t.samples_per_s for t in a], [t.samples_per_s for t in b]
 
     def cpu(self) -> statistics.Interval:
         """CPU per sample, A over B."""
@@ -68,13 +87,20 @@ class Pairs:
         costs: list[float] = []
         while not costs or self._another(reporter.age_s(), max(costs), budget_s):
             started = time.monotonic()
-            arms = ["A", "B"]
-            self._order.shuffle(arms)
-            for arm in arms:
+            for arm in self._arms():
                 self._note(runner, f"pair {self.complete + 1}, arm {arm}")
                 self.trials.append(self._trial(runner, arm, plan))
             costs.append(time.monotonic() - started)
             reporter.pairs(self.complete, self.throughput())
+
+    def _arms(self) -> str:
+        """The order of the next pair: random, and then the other way round. What the second run of
+        a pair has of being the second then cancels out, and so does a steady drift."""
+        pair = self._order.choice(("AB", "BA"))
+        if self.complete % 2:
+            pair = "BA" if self._first == "A" else "AB"
+        self._first = pair[0]
+        return pair
 
     def _trial(self, runner: Runner, arm: str, plan: Plan) -> Trial:
         if self.cold:
@@ -88,7 +114,7 @@ class Pairs:
     def _another(self, age_s: float, cost_s: float, budget_s: float) -> bool:
         if statistics.decided(self.throughput(), self.complete):
             return False
-        limit_s = budget_s * (_OVERTIME if self.complete < statistics.MIN_PAIRS else 1.0)
+        limit_s = budget_s * (_OVERTIME if self.complete < self.needed() else 1.0)
         return age_s + cost_s <= limit_s
 
     def _note(self, runner: Runner, text: str) -> None:

@@ -105,6 +105,7 @@ class Session:
         counts = {trial.samples for trial in pairs.trials}
         if plan.mode == "steady" and len(counts) == 1:
             said.append(f"Every trial timed the same {counts.pop():,} samples, after a warm-up.")
+        said += pairs.doubts()
         self.draft.notes = tuple(said)
 
     def _warmed(

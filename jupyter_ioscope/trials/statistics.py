@@ -11,12 +11,18 @@ probability at most alpha. With n pairs, nu = n - 1, t = sqrt(n) (mean - mu0) / 
 
 which with K = (sqrt(1 + n g) / alpha)^(2 / n) and r = 1 / (1 + n g) is t^2 < nu (K - 1) / (1 - K r)
 when K r < 1, and always otherwise.
+
+The t-test takes noise for Gaussian. Noise that has one size and either sign gives n pairs of one
+sign, and next to no spread, with probability 2^(1 - n): an eighth of four pairs. Gaussian noise
+does not repeat a value, so few different values are the mark of the other kind; until there are
+enough pairs, the interval then holds what the same noise with the other sign would have shown.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 ALPHA = 0.05
@@ -25,6 +31,11 @@ ALPHA = 0.05
 PRIOR_VARIANCE = 5.0
 SAME_MARGIN = 0.05  # ratios within 1 / 1.05 ... 1.05 are called the same
 MIN_PAIRS = 4
+# Fewer pairs of fewer different values say nothing against equal arms. By simulation (20,000
+# sequences of equal arms, 40 looks, noise of one size) 14 % err without this, 7.3 % with 5 pairs,
+# 4.5 % with 6, 3.0 % with 7.
+FEW_VALUES, FEW_PAIRS = 3, 7
+ALIKE = 0.005  # ln(B / A) this close count as one value: no machine repeats one to the last digit
 
 
 class Interval(NamedTuple):
@@ -61,10 +72,23 @@ def log_bayes_factor(t: float, n: int, g: float = PRIOR_VARIANCE) -> float:
 
 
 def interval(
-    b: Sequence[float], a: Sequence[float], alpha: float = ALPHA, g: float = PRIOR_VARIANCE
+    b: Sequence[float],
+    a: Sequence[float],
+    alpha: float = ALPHA,
+    g: float = PRIOR_VARIANCE,
+    few_pairs: int = FEW_PAIRS,
 ) -> Interval:
-    """The ratio b / a of paired positive values, with its interval."""
-    logs = [math.log(y / x) for y, x in zip(b, a, strict=False) if x > 0 and y > 0]
+    """The ratio b / a of paired positive values, with its interval. Fewer than `few_pairs` of
+    nearly one ratio are taken for noise of one size; with 0 they never are."""
+    logs = _logs(b, a)
+    found = _interval(logs, alpha, g)
+    if found.low <= 0 or math.isinf(found.high):
+        return found
+    low, high = either_sign(math.log(found.low), math.log(found.high), logs, few_pairs)
+    return Interval(found.ratio, math.exp(low), math.exp(high))
+
+
+def _interval(logs: Sequence[float], alpha: float, g: float) -> Interval:
     if not logs:
         return Interval(math.nan, 0.0, math.inf)
     n = len(logs)
@@ -76,6 +100,30 @@ def interval(
     if math.isinf(half) or half > 500:
         return Interval(math.exp(mean), 0.0, math.inf)
     return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+
+
+def either_sign(
+    low: float, high: float, logs: Sequence[float], few_pairs: int = FEW_PAIRS
+) -> tuple[float, float]:
+    """An interval of ln(B / A), widened where few different values were seen in few pairs."""
+    if not _may_be_one_size(logs, few_pairs):
+        return low, high
+    largest = max(abs(value) for value in logs)
+    return min(low, -largest), max(high, largest)
+
+
+def least_pairs(b: Sequence[float], a: Sequence[float]) -> int:
+    """How many pairs are needed at least before they can show a difference."""
+    return FEW_PAIRS if _may_be_one_size(_logs(b, a), FEW_PAIRS) else MIN_PAIRS
+
+
+def _logs(b: Sequence[float], a: Sequence[float]) -> list[float]:
+    return [math.log(y / x) for y, x in zip(b, a, strict=False) if x > 0 and y > 0]
+
+
+def _may_be_one_size(logs: Sequence[float], few_pairs: int) -> bool:
+    different = 1 + sum(two - one > ALIKE for one, two in pairwise(sorted(logs)))
+    return len(logs) < few_pairs and different < FEW_VALUES
 
 
 def verdict(found: Interval, margin: float = SAME_MARGIN) -> str:
@@ -106,4 +154,4 @@ def median(values: Sequence[float]) -> float:
 
 def geometric_interval(values: Sequence[float]) -> Interval:
     """The geometric mean of one arm's values with its interval (as a ratio to 1)."""
-    return interval(values, [1.0] * len(values))
+    return _interval([math.log(x) for x in values if x > 0], ALPHA, PRIOR_VARIANCE)

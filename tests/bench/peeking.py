@@ -12,7 +12,13 @@ import random
 import statistics as plain
 from collections.abc import Sequence
 
-from jupyter_ioscope.trials.statistics import MIN_PAIRS, Interval, half_width, verdict
+from jupyter_ioscope.trials.statistics import (
+    MIN_PAIRS,
+    Interval,
+    either_sign,
+    half_width,
+    verdict,
+)
 
 PAIRS = 40
 
@@ -26,7 +32,8 @@ def looks(logs: Sequence[float]) -> list[str]:
         spread = math.sqrt(max(0.0, squares - number * mean * mean) / max(1, number - 1))
         half = _HALF[number] * spread if number > 1 else math.inf
         if half < 500:
-            seen = Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+            low, high = either_sign(mean - half, mean + half, logs[:number])
+            seen = Interval(math.exp(mean), math.exp(low), math.exp(high))
             found.append(verdict(seen))
         else:
             found.append("undecided")
