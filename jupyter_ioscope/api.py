@@ -275,6 +275,7 @@ def save_baseline(
     repeats: int = 5,
     size_bytes: int = 256 << 20,
     engine: str = "",
+    block_trace: bool = False,
     on_step: Callable[[str], None] | None = None,
 ) -> Baseline:
     """Measure a folder's storage with fio, or with our own engine, and save the result.
@@ -286,6 +287,7 @@ def save_baseline(
         repeats: runs of each job; the median counts.
         size_bytes: of the test file, whole MiB.
         engine: "fio", "own", or "" for fio where it is installed.
+        block_trace: whether to measure the device's own latencies, too; takes rights on tracefs.
         on_step: called with how long it will take, then with each step, as sentences.
 
     Raises:
@@ -295,7 +297,7 @@ def save_baseline(
 
     not_while_recording()
     baseline_file.checked_target(file)  # before anything is measured
-    options = baseline.Options(seconds, repeats, size_bytes, engine)
+    options = baseline.Options(seconds, repeats, size_bytes, engine, block_trace=block_trace)
     found = baseline.measure(path, options, on_step)
     baseline_file.write(found, file)
     return found
@@ -309,6 +311,7 @@ def check_baseline(
     repeats: int = 5,
     size_bytes: int = 256 << 20,
     engine: str = "",
+    block_trace: bool = False,
     p99_s: tuple[float, float] = (12e-3, 15e-3),
     loss: tuple[float, float] = (0.05, 0.08),
     on_step: Callable[[str], None] | None = None,
@@ -316,7 +319,8 @@ def check_baseline(
     """Measure a folder's storage again and compare it with a saved baseline.
 
     Args:
-        path, file, seconds, repeats, size_bytes, engine, on_step: as for `save_baseline`.
+        path, file, seconds, repeats, size_bytes, engine, block_trace, on_step: as for
+            `save_baseline`.
         p99_s: 99th percentile of small random requests that warns, and that is degraded.
         loss: loss of bandwidth, as a fraction, that warns, and that is degraded.
 
@@ -330,7 +334,7 @@ def check_baseline(
     name = baseline_file.checked_name(file)
     before = baseline_file.read(name)
     thresholds = baseline_check.Thresholds(*p99_s, *loss).checked()
-    options = baseline.Options(seconds, repeats, size_bytes, engine)
+    options = baseline.Options(seconds, repeats, size_bytes, engine, block_trace=block_trace)
     now = baseline.measure(path, options, on_step)
     return baseline_check.compare(before, now, name, thresholds)
 

@@ -42,6 +42,10 @@ def add_baseline(made: argparse.ArgumentParser) -> None:
     made.add_argument("--engine", choices=("fio", "own"), default="", help="default: fio if there")
     made.add_argument("--seconds", type=float, default=0.5, metavar="S", help="of one run of a job")
     made.add_argument("--repeats", type=int, default=5, metavar="N", help="runs of each job")
+    made.add_argument(
+        "--block-trace", action="store_true",
+        help="latencies of the device itself, too; takes rights on tracefs (root)",
+    )  # fmt: skip
     made.add_argument("--size", type=int, default=256, metavar="MIB", help="size of the test file")
     made.add_argument(
         "--p99", default="12,15", metavar="MS,MS",
@@ -82,6 +86,7 @@ def run_baseline(
         "repeats": options.repeats,
         "size_bytes": options.size << 20,
         "engine": options.engine,
+        "block_trace": options.block_trace,
     }
     try:
         return _baseline(api, options, how)

@@ -7,7 +7,7 @@ into the scheduler to that issue. A request is known by device, operation and fi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from jupyter_ioscope.block_trace.events import LOST, Event
@@ -107,9 +107,13 @@ class _Total:
 
 
 class Requests:
-    """All requests of a trace, while it goes on."""
+    """All requests of a trace, while it goes on.
 
-    def __init__(self) -> None:
+    `wanted` tells from the event with which a request begins whether it counts.
+    """
+
+    def __init__(self, wanted: Callable[[Event], bool] | None = None) -> None:
+        self._wanted = wanted
         self._open: dict[Key, _Open] = {}
         self._totals: dict[tuple[str, str], _Total] = {}
         self._issuers: dict[tuple[str, str, int], _Issuer] = {}
@@ -137,7 +141,9 @@ class Requests:
         request = self._open.get(key)
         if request is None or request.issued_us < 0:
             # What was in the queue already has become a part of another request (a merge).
-            self._open[key] = _Open(self._issuer(event), event.time_us)
+            self._open.pop(key, None)
+            if self._wanted is None or self._wanted(event):
+                self._open[key] = _Open(self._issuer(event), event.time_us)
         else:  # the device was full and refused it: it stands in the queue again
             request.issuer.completed(event.time_us)
             request.issued_us = -1
@@ -147,6 +153,8 @@ class Requests:
         if request is None:
             if len(self._open) >= _MOST_OPEN:
                 self._forget()
+            if self._wanted is not None and not self._wanted(event):
+                return
             request = self._open[key] = _Open(self._issuer(event), event.time_us)
         if request.issued_us < 0:
             request.issuer.issued(event.time_us)

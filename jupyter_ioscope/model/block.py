@@ -41,7 +41,7 @@ class BlockRequests(NamedTuple):
 def requests_of(row: Mapping[str, Any], device: str) -> BlockRequests:
     """One of the totals of `block_trace.requests.Requests.summary`."""
     times = {
-        name: row[f"{where}_{what}_us"] * 1e-6
+        name: row[f"{where}_{what}_us"] / 1e6
         for name, where, what in (
             ("mean_s", "device", "mean"),
             ("p50_s", "device", "p50"),

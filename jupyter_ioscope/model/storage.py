@@ -200,7 +200,8 @@ class JobResult(NamedTuple):
     """One job of a baseline: the median of its repeats, with the smallest and the largest.
 
     `pattern` is "randread", "randwrite", "seqread" or "seqwrite"; bandwidths are bytes per second,
-    latencies seconds.
+    latencies seconds. Of a row from a trace of the device (`engine` says so) only latencies are
+    known; the others are 0.
     """
 
     engine: str

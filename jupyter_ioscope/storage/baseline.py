@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.storage import Baseline, Circumstance, FileSystem, JobResult
 from jupyter_ioscope.paths import path_text
-from jupyter_ioscope.storage import apart, filesystems, fio
+from jupyter_ioscope.storage import apart, baseline_trace, filesystems, fio, kinds
 from jupyter_ioscope.storage.baseline_jobs import OWN
 from jupyter_ioscope.storage.cgroups import Groups
 from jupyter_ioscope.storage.own_engine import LARGE, NAME, SMALL
-from jupyter_ioscope.units import bytes_text, seconds
+from jupyter_ioscope.units import bytes_text, is_number, seconds
 
 _PATTERNS = (("randread", SMALL), ("randwrite", SMALL), ("seqread", LARGE), ("seqwrite", LARGE))
 # fio's engines, with the number of requests under way at once.
@@ -31,7 +31,8 @@ class Options(NamedTuple):
     """How a baseline is measured.
 
     `seconds` is the time of one run of one job; `engine` is "fio", "own", or "" for fio where it is
-    installed and our own engine otherwise.
+    installed and our own engine otherwise. `block_trace` measures the device's own latencies, too,
+    where tracefs may be used.
     """
 
     seconds: float = 0.5
@@ -39,6 +40,7 @@ class Options(NamedTuple):
     size_bytes: int = 256 << 20
     engine: str = ""
     depth: int = 16
+    block_trace: bool = False
 
     def checked(self) -> Options:
         """Itself.
@@ -46,6 +48,11 @@ class Options(NamedTuple):
         Raises:
             InputError: a value cannot be used.
         """
+        for name in ("seconds", "repeats", "size_bytes", "depth"):
+            value = getattr(self, name)
+            if not is_number(value) or (name != "seconds" and value != int(value)):
+                kind = "number" if name == "seconds" else "whole number"
+                raise InputError(f"{name} is {value!r}: give a {kind}")
         if not 0.05 <= self.seconds <= 600:
             raise InputError(f"seconds is {self.seconds!r}: give 0.05 to 600")
         if not 1 <= self.repeats <= 100:
@@ -74,15 +81,17 @@ def measure(
         CaptureError: the measuring process could not be started.
     """
     options = (options or Options()).checked()
-    place = os.path.abspath(os.path.expanduser(path_text(path, wanted="the path of a folder")))
+    text = kinds.local_path(path_text(path, wanted="the path of a folder"))
+    place = os.path.abspath(os.path.expanduser(text))
     tool = _tool(options.engine)
     jobs = _jobs(tool, options.depth)
     long_s = _SILENCE_S + len(jobs) * (options.seconds + 2)
-    steps = _Steps(on_step, len(jobs) * options.repeats, expected_s(jobs, options))
+    rounds = options.repeats + _traced_rounds(options)
+    steps = _Steps(on_step, len(jobs) * rounds, expected_s(jobs, options))
     outcome = apart.run(
         "baseline",
         long_s,
-        long_s * (options.repeats + 1),
+        long_s * (rounds + 1),
         steps.row,
         path=place,
         size=options.size_bytes,
@@ -90,6 +99,7 @@ def measure(
         repeats=options.repeats,
         jobs=jobs,
         fio=tool,
+        block_trace=options.block_trace,
     )
     if outcome.refused:
         raise InputError(outcome.refused)
@@ -101,9 +111,16 @@ def measure(
 
 def expected_s(jobs: Sequence[fio.Job], options: Options) -> float:
     """About how long a baseline takes, in seconds: its runs, and laying its file out."""
-    return len(jobs) * options.repeats * (options.seconds + _RUN_S) + (
-        options.size_bytes / _LAY_OUT_BYTES_PER_S
+    traced_s = min(options.seconds, baseline_trace.LONGEST_S)
+    return (
+        len(jobs) * options.repeats * (options.seconds + _RUN_S)
+        + len(jobs) * _traced_rounds(options) * (traced_s + _RUN_S)
+        + options.size_bytes / _LAY_OUT_BYTES_PER_S
     )
+
+
+def _traced_rounds(options: Options) -> int:
+    return baseline_trace.rounds(options.repeats) if options.block_trace else 0
 
 
 class _Steps:

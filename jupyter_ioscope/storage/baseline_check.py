@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.storage import Baseline, BaselineCheck, JobChange, JobResult
+from jupyter_ioscope.storage.baseline_trace import SUFFIX
 from jupyter_ioscope.units import is_number, percent, seconds
 
 ORDER = ("same", "faster", "warning", "degraded")
@@ -71,7 +72,11 @@ def compare(
     thresholds = (thresholds or Thresholds()).checked()
     _refuse_unlike(before, now)
     old = {row.key: row for row in before.jobs}
-    rows = tuple(_change(row, old[row.key], thresholds) for row in now.jobs if row.key in old)
+    rows = tuple(
+        _change(row, old[row.key], thresholds, _at_device(row, now))
+        for row in now.jobs
+        if row.key in old
+    )
     if not rows:
         raise InputError("the baseline and the new measurement have no job in common")
     return BaselineCheck(
@@ -97,7 +102,15 @@ def _refuse_unlike(before: Baseline, now: Baseline) -> None:
         raise InputError(f"not compared, the circumstances differ: {'; '.join(unlike)}")
 
 
-def _change(row: JobResult, old: JobResult, limits: Thresholds) -> JobChange:
+def _at_device(row: JobResult, now: Baseline) -> str:
+    """What the device itself took of a job, where that was traced: ` (the device itself: 140 us)`.
+    Much less says that the time went elsewhere: a busy machine, the file system, a limit."""
+    wanted = (row.engine + SUFFIX, *row.key[1:])
+    found = next((one for one in now.jobs if one.key == wanted), None)
+    return f" (the device itself: {seconds(found.p99_s)})" if found is not None else ""
+
+
+def _change(row: JobResult, old: JobResult, limits: Thresholds, at_device: str) -> JobChange:
     change = row.bytes_per_s / old.bytes_per_s - 1 if old.bytes_per_s > 0 else 0.0
     apart = row.bytes_per_s_high < old.bytes_per_s_low or row.bytes_per_s_low > old.bytes_per_s_high
     told: list[tuple[str, str]] = []  # (verdict, reason)
@@ -112,7 +125,7 @@ def _change(row: JobResult, old: JobResult, limits: Thresholds) -> JobChange:
     # The two limits on latency are for small random requests; a large one takes longer anyway.
     if row.pattern.startswith("rand") and row.p99_s > limits.p99_warning_s:
         found = "degraded" if row.p99_s > limits.p99_degraded_s else "warning"
-        told.append((found, f"99th percentile {seconds(row.p99_s)}"))
+        told.append((found, f"99th percentile {seconds(row.p99_s)}{at_device}"))
     told.sort(key=lambda one: -ORDER.index(one[0]))  # the reason of the verdict comes first
     verdict = told[0][0] if told else "same"
     return JobChange(row, old, change, apart, verdict, tuple(text for _, text in told))

@@ -6,11 +6,12 @@ import contextlib
 import mmap
 import os
 import random
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from jupyter_ioscope.errors import InputError
-from jupyter_ioscope.storage import fio, measure, page_cache
+from jupyter_ioscope.storage import baseline_trace, fio, measure, page_cache
 from jupyter_ioscope.storage.doubt import percentile
 from jupyter_ioscope.storage.own_engine import (
     LARGE,
@@ -53,6 +54,8 @@ def run(request: dict[str, Any], say: measure.Say) -> None:
                 own = [job for job in jobs if job.engine == engine]
                 if engine not in given_up and not _round(name, request, own, direct, say):
                     given_up.add(engine)
+        if request.get("block_trace"):
+            _trace(name, request, [job for job in jobs if job.engine not in given_up], direct, say)
         say("clean up", doing="removing the private folder")
     say("clean up", done=True)
 
@@ -81,6 +84,28 @@ def _round(
     return True
 
 
+def _trace(
+    name: str, request: dict[str, Any], jobs: list[fio.Job], direct: bool, say: measure.Say
+) -> None:
+    """Every job alone, with a trace of the device."""
+    size, tool = int(request["size"]), request["fio"]
+
+    def run(job: fio.Job, seconds: float) -> set[int]:
+        _dropped(name)
+        tids: set[int] = set()
+        if job.engine == OWN:
+            _own(name, size, job, seconds, tids)
+        else:
+            words = fio.command(tool, name, size, [job], seconds, direct)
+            fio.run(words, [job], seconds + 2 + _SPARE_S, os.path.dirname(name))
+        return tids
+
+    say("job", doing="tracing the device")
+    seconds, repeats = float(request["seconds"]), int(request["repeats"])
+    for row in baseline_trace.traced(jobs, run, seconds, repeats):
+        say("job", **row)
+
+
 def _lay_out(name: str, size: int) -> bool:
     file = opened(name, os.O_RDWR | os.O_CREAT | os.O_EXCL)
     try:
@@ -92,13 +117,18 @@ def _lay_out(name: str, size: int) -> bool:
     return file.direct
 
 
-def _own(name: str, size: int, job: fio.Job, seconds: float) -> fio.Run:
+def _own(
+    name: str, size: int, job: fio.Job, seconds: float, tids: set[int] | None = None
+) -> fio.Run:
+    """One run with our own engine. `tids` gets the ids of the threads that made the requests."""
     block, reads = job.block_bytes, job.pattern.endswith("read")
     buffers: list[mmap.mmap] = []
 
     def make(fd: int, number: int) -> tuple[Callable[[int], object], Iterable[int]]:
         buffer = buffer_of(block, random_bytes=not reads)
         buffers.append(buffer)
+        if tids is not None:
+            tids.add(threading.get_native_id())
         if job.pattern.startswith("rand"):
             offsets = scattered(size, block, random.getrandbits(32), again=True)
         else:

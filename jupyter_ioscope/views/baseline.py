@@ -49,11 +49,16 @@ def _job(row: JobResult) -> tuple[str, ...]:
         row.engine,
         block_text(row.block_bytes),
         str(row.depth),
-        f"{bytes_text(row.bytes_per_s)}/s",
-        significant(row.requests_per_s),
+        _bandwidth(row),
+        significant(row.requests_per_s) if row.requests_per_s else "–",
         seconds(row.p50_s),
         seconds(row.p99_s),
     )
+
+
+def _bandwidth(row: JobResult) -> str:
+    """Traces of the device know latencies only."""
+    return f"{bytes_text(row.bytes_per_s)}/s" if row.bytes_per_s else "–"
 
 
 def check_headline(found: BaselineCheck) -> str:
@@ -92,9 +97,9 @@ def _name(row: JobResult) -> str:
 def _change(row: JobChange) -> tuple[str, ...]:
     return (
         f"{row.job.pattern}, {row.job.engine}, {row.job.depth}",
-        f"{bytes_text(row.before.bytes_per_s)}/s",
-        f"{bytes_text(row.job.bytes_per_s)}/s",
-        f"{'+' if row.change >= 0 else ''}{percent(row.change)}",
+        _bandwidth(row.before),
+        _bandwidth(row.job),
+        f"{'+' if row.change >= 0 else ''}{percent(row.change)}" if row.job.bytes_per_s else "–",
         seconds(row.before.p99_s),
         seconds(row.job.p99_s),
         row.verdict,
