@@ -245,3 +245,22 @@ def test_a_real_loader_runs_into_its_lowest_ceiling(name: str, tmp_path: Path) -
         if resource in REAL[name] and 0.8 < ratio < 1.2:
             return
     raise AssertionError(seen)
+
+
+def test_the_short_batch_at_the_end_of_an_epoch_lowers_no_ceiling() -> None:
+    """Nine batches of 8 samples and one of 1, in every epoch."""
+    whole = builders.profile(2, fetch_ms=16, fetch_cv=0.0, step_ms=2, batches=10, epochs=6)
+    last = {row.task for row in whole.batches if row.task == 9}
+    cut = builders.without(
+        whole,
+        batches=tuple(row._replace(samples=1) if row.task in last else row
+                      for row in whole.batches),
+        fetches=tuple(row._replace(samples=1, batch_bytes=row.batch_bytes // 8)
+                      if row.task in last else row for row in whole.fetches),
+    )  # fmt: skip
+    before, after = ceilings(whole), ceilings(cut)
+    for resource in ("worker_pool", "consumer", "hand_over"):
+        assert after[resource].samples_per_s == pytest.approx(
+            before[resource].samples_per_s, rel=0.05
+        ), resource
+    assert "1.20\xa0MB" in after["hand_over"].how

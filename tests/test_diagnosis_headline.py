@@ -64,7 +64,7 @@ def test_a_late_loop_is_told_how_late() -> None:
     assert diagnosis.margin > 0
     inside = diagnose(builders.profile(2, fetch_ms=4, start_ms=3000))
     assert inside.findings[0].cause == diagnosis.findings[0].cause
-    assert "without it the loop would take" in inside.detail
+    assert inside.detail.startswith("Without it the loop would take")
 
 
 def test_a_loop_that_was_over_at_once_gets_no_verdict() -> None:
@@ -110,3 +110,22 @@ def test_a_healthy_loop_is_told_that_nothing_needs_fixing() -> None:
     text = diagnose(builders.profile(2, fetch_ms=2, step_ms=20)).headline
     assert text.startswith("Nothing to fix here: your own step is the limit")
     assert "%" in text
+
+
+def test_the_second_sentence_does_not_say_the_first_again() -> None:
+    diagnosis = diagnose(builders.profile(2, states={"cpu": 0.1, "disk": 0.9}, batches=160))
+    title = diagnosis.findings[0].title
+    assert title[1:] in diagnosis.headline
+    assert title[1:] not in diagnosis.detail
+    assert diagnosis.detail.startswith("Without it the loop would take ")
+
+
+def test_a_loop_whose_step_is_the_limit_is_told_what_goes_without_the_step() -> None:
+    diagnosis = diagnose(builders.profile(2, fetch_ms=2, step_ms=30))
+    assert diagnosis.findings[0].cause == "not_loader_bound"
+    assert diagnosis.detail.startswith("Without the step the loop would take ")
+
+
+def test_a_cell_without_a_loader_has_no_full_evidence_of_batches() -> None:
+    assert diagnose(builders.empty_profile()).tier.title == "no loader"
+    assert diagnose(builders.profile(2)).tier.title == "full"

@@ -376,7 +376,15 @@ def test_workers_without_a_shard_are_the_cause() -> None:
     found = first(value)
     assert found.cause == "shards_fewer_than_workers"
     assert 0.5 < found.share < 0.8
-    assert found.title == "3 of the 4 workers get nothing to do"
+    assert found.title == (
+        "The stream is one shard, so one worker does all the work and the other 3 stand idle"
+    )
+    assert "num_workers=1 does the same" in found.advice
+
+
+def test_of_several_shards_the_workers_without_one_are_counted() -> None:
+    title = first(few_shards(2, {"cpu": 0.05, "network": 0.95})).title
+    assert title == "2 of the 4 workers get nothing to do"
 
 
 @pytest.mark.parametrize(("shards", "told"), [(1, True), (64, False)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -193,6 +194,15 @@ def test_the_same_items_made_in_every_epoch() -> None:
     found = first(epochs(7, again=0))
     assert found.cause == "repeated_deterministic_transform"
     assert found.share == pytest.approx(0.8, abs=0.1)  # four of five epochs
+
+
+def test_what_does_not_fit_into_memory_is_told_to_go_into_a_file_only() -> None:
+    made = epochs(7, again=0)
+    small = dataclasses.replace(made.machine, memory_limit_bytes=1)
+    advice = first(builders.without(made, machine=small)).advice
+    assert "too much for this machine's memory" in advice
+    assert "cache in memory" not in advice
+    assert "cache in memory" in first(made).advice
 
 
 def test_augmentation_is_not_told_to_be_kept() -> None:

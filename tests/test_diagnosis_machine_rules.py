@@ -63,8 +63,18 @@ def test_a_quota_above_the_cores_cannot_hold_anybody_back() -> None:
     assert found(held_back(profile, 0.9), "cpu_quota") is None
 
 
-def test_without_a_count_of_it_the_quota_is_not_judged() -> None:
-    diagnosis = diagnose(builders.profile(4, cpus=8, quota=1.0, states=IN_LINE))
+def test_without_a_count_threads_that_the_machine_has_cores_for_tell_that_the_quota_holds() -> None:
+    row = found(builders.profile(4, cpus=8, quota=1.0, states=IN_LINE, step_ms=0.5), "cpu_quota")
+    assert row is not None
+    assert row.low < 0.6 * row.share
+    assert row.evidence[0].endswith("without the quota there would be 8.")
+
+
+@pytest.mark.parametrize(("quota", "cpus"), [(4.0, 8), (1.0, 2)])
+def test_without_a_count_a_line_with_another_reason_is_not_the_quotas(
+    quota: float, cpus: int
+) -> None:
+    diagnosis = diagnose(builders.profile(4, cpus=cpus, quota=quota, states=IN_LINE))
     assert "cpu_quota" in {row.rule for row in diagnosis.unknown}
 
 

@@ -11,6 +11,7 @@ from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.diagnosis.duplicates import copies_in, wasted_fraction
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.out_of_order import tail_ratio, waited_for_order
+from jupyter_ioscope.diagnosis.rules import head_of_line
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import STATES, ThreadReadings
@@ -394,3 +395,37 @@ def test_hand_over_that_waits_for_the_gil_is_not_the_batches_fault() -> None:
     assert causes[0] == "gil_bound_threads"
     assert "workers_overhead" not in causes
     assert diagnose(taking_over("running")).findings[0].cause == "workers_overhead"
+
+
+def uneven(slow_ms: float, *, held_up: bool) -> Profile:
+    """Every tenth fetch takes `slow_ms`, on the CPU or in line for a core; no sampler ran."""
+    made = builders.profile(2, fetch_ms=5, fetch_cv=0.0, step_ms=1, batches=200)
+    extra = int(slow_ms * MS)
+    shift = {row.pid: 0 for row in made.fetches}
+    fetches = []
+    for row in sorted(made.fetches, key=lambda fetch: fetch.start_ns):
+        begin = row.start_ns + shift[row.pid]
+        longer = extra if row.task % 10 == 3 else 0
+        shift[row.pid] += longer
+        cpu_ns = row.cpu_ns + (0 if held_up else longer)
+        fetches.append(row._replace(start_ns=begin, end_ns=begin + row.fetch_ns + longer,
+                                    cpu_ns=cpu_ns))  # fmt: skip
+    return builders.without(made, fetches=tuple(fetches))
+
+
+def test_fetches_that_only_waited_for_a_core_have_no_tail_where_the_line_is_known() -> None:
+    held, computed = uneven(80, held_up=True).fetches, uneven(80, held_up=False).fetches
+    assert tail_ratio(held, 1.0) < 2 < tail_ratio(computed, 1.0)
+
+
+def test_a_line_that_was_told_from_inside_counts_as_one() -> None:
+    made = uneven(80, held_up=True)
+    inside = tuple(
+        dataclasses.replace(row, exact=False, run_queue_ns=3_000 * MS)
+        for row in made.threads
+        if row.role == "worker"
+    )
+    facts = Facts(builders.without(made, threads=inside))
+    assert head_of_line._held_up(facts) is not None
+    blind = tuple(dataclasses.replace(row, run_queue_ns=0) for row in inside)
+    assert head_of_line._held_up(Facts(builders.without(made, threads=blind))) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import mean
 
 from jupyter_ioscope.diagnosis.ceilings_row import (
+    as_full_batches,
     ceiling,
     relative_error,
     steady_batches,
@@ -73,7 +74,7 @@ def hand_over(facts: Facts) -> Ceiling | None:
     per_batch, who, error = mean(costs), "the main process", relative_error(costs)
     pins = [row for row in facts.waits.others if row.who == "pin_memory"]
     pin_ns = sum(row.wall_ns - row.part_ns("idle") - row.part_ns("rest") for row in pins)
-    pin_s = pin_ns / max(1, len(facts.profile.batches)) / 1e9
+    pin_s = pin_ns / as_full_batches(facts, len(facts.profile.batches)) / 1e9
     if pin_s > per_batch:
         per_batch, who, error = pin_s, "the thread that pins memory", None
     how = f"Taking over a batch{_size(facts)} costs {who} {seconds(per_batch)}."
@@ -102,7 +103,7 @@ def feeder(facts: Facts) -> Ceiling | None:
         return None
     quiet = ("idle", "hand_over", "rest", "start_up")
     busy_ns = sum(row.wall_ns - sum(map(row.part_ns, quiet)) for row in rows)
-    per_batch = busy_ns / fetched / 1e9
+    per_batch = busy_ns / as_full_batches(facts, fetched) / 1e9
     workers = max(1, facts.workers)
     how = f"Handing on a batch takes a worker's feeder thread {seconds(per_batch)}."
     return ceiling(facts, "feeder", "feeder threads", per_batch / workers, None, how)

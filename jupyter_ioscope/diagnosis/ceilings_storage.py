@@ -5,7 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from math import inf
 
-from jupyter_ioscope.diagnosis.ceilings_row import UNKNOWN_RELATIVE, ceiling, many
+from jupyter_ioscope.diagnosis.ceilings_row import (
+    UNKNOWN_RELATIVE,
+    as_full_batches,
+    ceiling,
+    full_batch,
+    many,
+)
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.spread import together
 from jupyter_ioscope.errors import NotMeasuredError
@@ -40,9 +46,9 @@ def _blocked(
 ) -> Ceiling | None:
     facts.need_states()
     blocked_ns = sum(map(facts.part_ns, parts))
-    batches = len(facts.profile.fetches)
+    batches = as_full_batches(facts, len(facts.profile.fetches))
     spent_ns = sum(row.fetch_ns for row in facts.fetches)
-    if not batches or blocked_ns <= _LEAST_BLOCKED * spent_ns:
+    if blocked_ns <= _LEAST_BLOCKED * spent_ns:
         return None
     readers = 1 if facts.alone else max(1, facts.workers - facts.workers_without_work)
     rows = [part for row in facts.fetching for part in row.parts if part.name in parts]
@@ -61,7 +67,7 @@ def _calls(facts: Facts, resource: str) -> str:
     if resource != "storage":
         return ""
     try:
-        calls = facts.storage.read_calls_per_sample * facts.samples_per_batch
+        calls = facts.storage.read_calls_per_sample * full_batch(facts)
     except NotMeasuredError:
         return ""
     return f" in at most {significant(calls)} reads" if calls >= 1 else ""
@@ -75,8 +81,8 @@ def storage_bandwidth(facts: Facts) -> Ceiling | None:
     moment: then at least that much. Otherwise it is not known, and there is no ceiling.
     """
     own = facts.profile.series.get("tree_read_bytes")
-    batches = len(facts.profile.batches)
-    if own is None or not batches or own.total() < _LEAST_BYTES_A_BATCH * batches:
+    batches = as_full_batches(facts, len(facts.profile.batches))
+    if own is None or not facts.profile.batches or own.total() < _LEAST_BYTES_A_BATCH * batches:
         return None
     if _fetched_bytes(facts) < _LEAST_BYTES_A_BATCH * batches:
         return None

@@ -6,7 +6,9 @@ from itertools import pairwise
 from statistics import mean
 
 from jupyter_ioscope.diagnosis.ceilings_row import (
+    as_full_batches,
     ceiling,
+    full_batch,
     many,
     relative_error,
     steady_batches,
@@ -47,7 +49,7 @@ def worker_pool(facts: Facts) -> Ceiling | None:
 def _put_s(facts: Facts) -> float:
     """A worker's own time after each fetch."""
     served = [row for row in facts.fetches if row.worker >= 0]
-    return facts.part_ns("hand_over") / max(1, len(served)) / 1e9
+    return facts.part_ns("hand_over") / as_full_batches(facts, len(served)) / 1e9
 
 
 def order(facts: Facts) -> Ceiling | None:
@@ -67,7 +69,7 @@ def order(facts: Facts) -> Ceiling | None:
     if not gaps or pool is None:
         return None
     per_batch = mean(gaps)
-    if per_batch * pool.samples_per_s < (1 + _ORDER_COSTS) * facts.samples_per_batch:
+    if per_batch * pool.samples_per_s < (1 + _ORDER_COSTS) * full_batch(facts):
         return None
     ahead = replay.credits // max(1, facts.workers)
     how = (
@@ -113,12 +115,13 @@ def _cpu_a_batch(facts: Facts) -> tuple[float, float | None]:
     batches = steady_batches(facts)
     main = mean((row.wait_cpu_ns + row.step_cpu_ns) / 1e9 for row in batches)
     helpers = [row for row in facts.profile.threads if row.role not in ("consumer", "worker")]
-    beside = sum(row.run_ns for row in helpers) / max(1, len(facts.profile.batches)) / 1e9
+    count = as_full_batches(facts, len(facts.profile.batches))
+    beside = sum(row.run_ns for row in helpers) / count / 1e9
     if facts.alone:
         used = [(row.wait_cpu_ns + row.step_cpu_ns) / 1e9 for row in batches]
         return main + beside, relative_error(used)
     if not any(row.worker >= 0 for row in facts.profile.fetches):
-        return facts.tree_cpu_ns / len(facts.profile.batches) / 1e9, None
+        return facts.tree_cpu_ns / count / 1e9, None
     fetched = [row.cpu_ns / 1e9 for row in steady_fetches(facts)]
     return mean(fetched) + _put_s(facts) + main + beside, relative_error(fetched)
 
@@ -135,13 +138,15 @@ def gil(facts: Facts) -> Ceiling | None:
         pid = facts.profile.pid
         rows = [row for row in facts.profile.threads if row.pid == pid and row.role != "consumer"]
         own = sum(row.wait_cpu_ns + row.step_cpu_ns for row in facts.profile.batches)
-        per_batch = (own + sum(row.run_ns for row in rows)) / len(facts.profile.batches) / 1e9
+        count = as_full_batches(facts, len(facts.profile.batches))
+        per_batch = (own + sum(row.run_ns for row in rows)) / count / 1e9
         how = f"All threads of this process use {seconds(per_batch)} a batch, one at a time."
         return ceiling(facts, "gil", "GIL", per_batch, None, how)
     pids = {row.pid for row in facts.fetches}
     rows = [row for row in facts.profile.threads if row.pid in pids and row.role != "worker"]
     own = sum(row.cpu_ns for row in facts.fetches)
-    per_batch = (own + sum(row.run_ns for row in rows)) / len(facts.fetches) / 1e9
+    count = as_full_batches(facts, len(facts.fetches))
+    per_batch = (own + sum(row.run_ns for row in rows)) / count / 1e9
     how = f"All threads of a worker use {seconds(per_batch)} a batch, one at a time."
     workers = max(1, facts.workers - facts.workers_without_work)
     return ceiling(facts, "gil", "GIL of each worker", per_batch / workers, None, how)

@@ -108,8 +108,7 @@ def detail(facts: Facts, findings: Sequence[Finding], apart: bool) -> str:
             "a second of it."
         )
     first = findings[0]
-    freed = "" if first.harm and first.share < NOISE_SHARE else f": {_freed(facts, first)}"
-    lines = [f"{first.title}{freed}."]
+    lines = _cost_lines(facts, first, headline(facts, findings))
     if first.cause != "not_loader_bound":
         lines += first.evidence[:1]
     if first.where and not any(first.where in line for line in lines):
@@ -118,6 +117,18 @@ def detail(facts: Facts, findings: Sequence[Finding], apart: bool) -> str:
     if rivals:
         lines.append(_next(first, rivals[0], apart))
     return " ".join(lines)
+
+
+def _cost_lines(facts: Facts, first: Finding, above: str) -> list[str]:
+    """What removing the first cause would gain; its name too, unless it is said `above`."""
+    named = _small(first.title) in _small(above)
+    if first.harm and first.share < NOISE_SHARE:
+        return [] if named else [f"{first.title}."]
+    freed = _freed(facts, first)
+    if first.cause == STEP:
+        freed = freed.replace("without it", "without the step")
+        named = True
+    return [f"{freed[0].upper()}{freed[1:]}." if named else f"{first.title}: {freed}."]
 
 
 def _ended(facts: Facts) -> str:

@@ -7,6 +7,11 @@ from jupyter_ioscope.model.profile import Profile
 
 _FULL = Tier("full", "full", "Batch records, states and stacks of all threads")
 _NO_STACKS = Tier("full", "full", "Batch records and states of all threads, without stacks")
+_NO_LOADER = Tier(
+    "full",
+    "no loader",
+    "States of all threads were recorded, and no batch: no loader was recognised",
+)
 _NO_PTRACE = Tier(
     "no_ptrace",
     "no right to attach",
@@ -23,6 +28,8 @@ _IN_PROCESS = Tier(
 
 def tier_of(profile: Profile) -> Tier:
     """The tier that a profile's evidence belongs to."""
+    if profile.tier == "full" and not (profile.batches or profile.loaders or profile.epochs):
+        return _NO_LOADER
     if profile.tier == "full":
         return _FULL if profile.stacks is not None else _NO_STACKS
     for tier in (_NO_PTRACE, _IN_PROCESS):

@@ -5,12 +5,15 @@ from __future__ import annotations
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.diagnosis.rules.oversubscribed import CROWDED
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import percent, significant
 
 # A quota is enforced in periods of 100 ms: a burst may be held back in a few of them.
 LEAST_HELD = 0.1
+# Of the time in which threads fetch: less is no line that needs a reason.
+LEAST_IN_LINE = 0.3
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -19,12 +22,14 @@ def judge(facts: Facts) -> Finding | None:
     quota, cores = facts.profile.machine.cpu_quota, facts.profile.machine.cpus_usable
     if not facts.batches or not quota or quota >= cores:
         return None
-    held = held_fraction(facts)
-    if held < LEAST_HELD:
+    held = _held(facts, quota, cores)
+    if held is not None and held < LEAST_HELD:
         return None
     line = max(1e-9, facts.runnable - quota)
     still = min(1.0, max(0.0, facts.runnable - cores) / line)
     gain = facts.gain_queue().times(facts.own_part_of_line * (1 - still))
+    if held is None:  # other programs may have held them back as well
+        gain = gain._replace(low=gain.low / 2)
     return finding(
         facts,
         gain,
@@ -34,8 +39,13 @@ def judge(facts: Facts) -> Finding | None:
         f"that shows {cores}",
         evidence=(
             f"On average {significant(facts.runnable, 2)} threads wanted to run on "
-            f"{_words.cores_text(facts)}; the quota held them back for at least {percent(held)} of "
-            "the time that they stood in line for a core.",
+            f"{_words.cores_text(facts)}; "
+            + (
+                f"the quota held them back for at least {percent(held)} of the time that they "
+                "stood in line for a core."
+                if held is not None
+                else f"without the quota there would be {cores}."
+            ),
             _words.part_line(facts, "run_queue"),
         ),
         advice=f"Ask for a larger CPU quota. Until then use {_workers(quota)} with one thread "
@@ -43,6 +53,18 @@ def judge(facts: Facts) -> Finding | None:
         f"{cores} cores start too many threads, and all of them are held back together.",
         refines=("too_many_workers", "cores_taken"),
     )
+
+
+def _held(facts: Facts, quota: float, cores: int) -> float | None:
+    """`held_fraction`; None where nothing counted it, but threads stand in line, many more than the
+    quota allows, and the machine has a core for each. Raises NotMeasuredError otherwise."""
+    try:
+        return held_fraction(facts)
+    except NotMeasuredError:
+        in_line = facts.busy_fraction("run_queue") >= LEAST_IN_LINE
+        if in_line and CROWDED * quota < facts.runnable <= cores:
+            return None
+        raise
 
 
 def _workers(quota: float) -> str:

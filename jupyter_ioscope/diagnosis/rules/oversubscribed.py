@@ -59,7 +59,8 @@ def judge(facts: Facts) -> Finding | None:
         ),
         advice=_advice(facts, threads, main),
         toggles=_toggles(threads, main),
-        refines=() if threads or main else ("first_batch_setup",),
+        # Held up by the crowd, some batches come late: that is no trouble of its own.
+        refines=("head_of_line_blocking",) if threads or main else ("first_batch_setup",),
     )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ _DECODING = ("image_decode", "image_open", "image_resize", "image_other", "audio
 _MOSTLY = 0.5
 _EACH_EPOCH = 0.9  # opens of a file an epoch
 _ENOUGH_PAIRS = 6  # so many equal checksums are no chance, whatever the code may call
+_OF_MEMORY = 0.5  # what a cache may fill of it: the rest is for the loop, and for the page cache
 # Below so much work an item there is nothing worth keeping.
 _LEAST_NS = 200_000
 
@@ -64,9 +65,7 @@ def judge(facts: Facts) -> Finding | None:
             seen_line(facts, "making items", *_KINDS),
             place_line(facts, *_KINDS),
         ),
-        advice="Make every item once and keep it: an array file written in the first epoch, or a "
-        f"cache in memory ({_size(facts, samples)} for all of them). Random augmentation, where "
-        "there is any, stays after the cache.",
+        advice=_advice(facts, samples),
         toggles=("sample_cache", "decode_once")
         if facts.work.fraction(*_DECODING)[0]
         else ("sample_cache",),
@@ -120,8 +119,20 @@ def _compared(epochs: list[list[Fetch]]) -> list[tuple[int, int]]:
     ]
 
 
-def _size(facts: Facts, samples: int) -> str:
-    return bytes_text(facts.storage.used_bytes_per_sample * samples)
+def _advice(facts: Facts, samples: int) -> str:
+    size = facts.storage.used_bytes_per_sample * samples
+    machine = facts.profile.machine
+    memory = min(filter(None, (machine.memory_bytes, machine.memory_limit_bytes)), default=0)
+    fits = not memory or size < _OF_MEMORY * memory
+    return (
+        "Make every item once and keep it: an array file written in the first epoch"
+        + (
+            f", or a cache in memory ({bytes_text(size)} for all of them)"
+            if fits
+            else f" ({bytes_text(size)} for all of them: too much for this machine's memory)"
+        )
+        + ". Random augmentation, where there is any, stays after the cache."
+    )
 
 
 RULE = Rule("repeated_transform", judge)

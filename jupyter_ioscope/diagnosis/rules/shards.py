@@ -40,12 +40,11 @@ def judge(facts: Facts) -> Finding | None:
         facts.gain(without),
         cause="shards_fewer_than_workers",
         resource="none",
-        title=f"{idle} of the {workers} workers get nothing to do",
+        title=_title(idle, workers, shards),
         evidence=(
             f"All batches came from {busy} of {workers} workers.",
-            f"The stream has {shards:,} shard{'' if shards == 1 else 's'}, and a shard is read by "
-            "one worker."
-            if shards > 0
+            f"The stream has {shards:,} shards, and a shard is read by one worker."
+            if shards > 1
             else "",
             _words.where_line(facts),
         ),
@@ -54,6 +53,13 @@ def judge(facts: Facts) -> Finding | None:
         toggles=("hf_reshard", "fewer_workers") if shards > 0 else ("fewer_workers",),
         refines=_GENERAL,
     )
+
+
+def _title(idle: int, workers: int, shards: int) -> str:
+    if shards == 1:
+        others = "the other one stands" if idle == 1 else f"the other {idle} stand"
+        return f"The stream is one shard, so one worker does all the work and {others} idle"
+    return f"{idle} of the {workers} workers get nothing to do"
 
 
 def _free_cores(facts: Facts) -> float:

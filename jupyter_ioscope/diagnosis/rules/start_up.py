@@ -161,8 +161,12 @@ def _set_up(facts: Facts, start: _Start, gain: Gain) -> Finding:
         if inside
         else "It takes long until the first sample is fetched",
         evidence=(
-            f"{seconds(start.whole_ns / 1e9)} passed before fetching went its usual way, "
-            f"{seconds(start.in_fetch_ns / 1e9)} of them inside first fetches.",
+            f"{seconds(start.whole_ns / 1e9)} passed before fetching went its usual way"
+            + (
+                f", {seconds(start.in_fetch_ns / 1e9)} of them inside first fetches."
+                if inside
+                else "."
+            ),
             f"{percent(start.spent.fraction(kind))} of it was {kind}." if kind else "",
             f"{percent(gain.share)} of the loop's time.",
         ),

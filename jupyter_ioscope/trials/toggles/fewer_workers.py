@@ -31,9 +31,9 @@ def code(spec: LoaderSpec) -> str:
 
 TOGGLE = Toggle(
     name="fewer_workers",
-    title="No more workers than cores",
-    effect="Sets num_workers to the cores this process may use (to the shards of a stream, where "
-    "there are fewer): workers that compute then no longer take turns on a core.",
+    title="No more workers than cores or shards",
+    effect="Sets num_workers to the cores this process may use, or to the shards of a stream where "
+    "there are fewer: a worker without a core or a shard of its own adds nothing.",
     cost="Workers that wait instead of computing overlap less: where samples wait for a disk or a "
     "network, more workers than cores are right.",
     refuse=refuse,
