@@ -92,6 +92,16 @@ def test_the_counters_belong_to_the_file_system_of_their_mount() -> None:
     assert filesystems.of_path("/my data/x", table, OLD).nfs is None
 
 
+def test_a_check_tells_what_the_client_did_meanwhile() -> None:
+    before = mountstats.parse(OLD + NEW)
+    (after,) = mountstats.parse(NEW.replace("READ: 40 41 1", "READ: 50 51 1"))
+    during = filesystems.nfs_since(before, after)
+    assert during is not None
+    assert [(row.name, row.operations) for row in during.operations] == [("READ", 10)]
+    assert filesystems.nfs_since((), after) is None
+    assert filesystems.nfs_since(before, None) is None
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -68,6 +68,17 @@ class NfsMount:
     operations: tuple[NfsOperation, ...]
 
 
+class CephOperation(NamedTuple):
+    """One kind of request of the kernel's CephFS client since the mount. Times are for one request;
+    -1 where the kernel does not keep them."""
+
+    name: str  # "read", "write", "metadata", "copyfrom"
+    operations: int
+    mean_s: float
+    worst_s: float
+    deviation_s: float
+
+
 @dataclass(frozen=True)
 class FileSystem:
     """Where a path lies. `kind` is the kernel's name ("ext4", "fuse.sshfs"), `name` ours in words.
@@ -88,6 +99,8 @@ class FileSystem:
     harmful: tuple[HarmfulOption, ...] = ()
     capture_filter: str = ""
     nfs: NfsMount | None = None
+    ceph: tuple[CephOperation, ...] = ()
+    no_counters: str = ""  # why a network file system that keeps some shows none
 
 
 class Timing(NamedTuple):
@@ -155,6 +168,7 @@ class StorageCheck:
     pressure_before: float = -1.0
     pressure_during: float = -1.0
     seconds: float = 0.0
+    nfs_during: NfsMount | None = None  # what the NFS client did meanwhile, this check included
 
     def timing(self, name: str) -> Timing | None:
         """The timing of that name; None where it was not measured."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.storage import FileSystem, NfsMount
-from jupyter_ioscope.storage import kinds, mounts, mountstats
+from jupyter_ioscope.storage import cephstats, kinds, mounts, mountstats
 from jupyter_ioscope.storage.mount_options import harmful
 
 _MOUNTINFO, _MOUNTSTATS = "/proc/self/mountinfo", "/proc/self/mountstats"
@@ -34,6 +34,7 @@ def of_path(
 
 def _of_mount(path: str, mount: mounts.Mount, mountstats_text: str | None) -> FileSystem:
     kind = kinds.of_mount(mount.kind, mount.source, mount.option("vers") or "")
+    ceph, no_counters = cephstats.of_source(mount.source) if mount.kind == "ceph" else ((), "")
     return FileSystem(
         path=path,
         mount_point=mount.point,
@@ -47,12 +48,26 @@ def _of_mount(path: str, mount: mounts.Mount, mountstats_text: str | None) -> Fi
         harmful=harmful(mount),
         capture_filter=capture_filter(mount),
         nfs=_nfs(mount, mountstats_text) if mount.kind.startswith("nfs") else None,
+        ceph=ceph,
+        no_counters=no_counters,
     )
 
 
 def _nfs(mount: mounts.Mount, text: str | None) -> NfsMount | None:
     found = mountstats.parse(_read(_MOUNTSTATS) if text is None else text)
     return next((row for row in reversed(found) if row.mount_point == mount.point), None)
+
+
+def nfs_counters() -> tuple[NfsMount, ...]:
+    """The counters of all NFS mounts of this machine now; no server is asked."""
+    return mountstats.parse(_read(_MOUNTSTATS))
+
+
+def nfs_since(before: tuple[NfsMount, ...], after: NfsMount | None) -> NfsMount | None:
+    """What the client of one mount did since `before`; None where that is not known."""
+    own = (row for row in reversed(before) if after and row.mount_point == after.mount_point)
+    earlier = next(own, None)
+    return mountstats.since(earlier, after) if earlier is not None and after is not None else None
 
 
 def capture_filter(mount: mounts.Mount) -> str:

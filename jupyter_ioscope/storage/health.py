@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,7 +43,7 @@ def check(
     if silence_s is not None and not (is_number(silence_s) and silence_s > 0):
         raise InputError(f"silence_s is {silence_s!r}: give the seconds to wait, more than 0")
     place = os.path.abspath(os.path.expanduser(asked))
-    began = time.monotonic()
+    began, nfs = time.monotonic(), filesystems.nfs_counters()
     silence = SILENCE_S[not quick] if silence_s is None else silence_s
     outcome = apart.run(
         "check", silence, max(silence, _TOTAL_S[not quick]), path=place, quick=quick
@@ -52,9 +53,9 @@ def check(
     rows = _merged(outcome.rows)
     real = str(rows.get("look", {}).get("path", place))
     left = _clean_up(rows, outcome)
-    return _judged(
-        rows, filesystems.of_path(real), outcome, quick, profile, left, time.monotonic() - began
-    )
+    found = filesystems.of_path(real)
+    check = _judged(rows, found, outcome, quick, profile, left, time.monotonic() - began)
+    return dataclasses.replace(check, nfs_during=filesystems.nfs_since(nfs, found.nfs))
 
 
 def _not_measured(address: str, quick: bool) -> StorageCheck:

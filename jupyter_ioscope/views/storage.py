@@ -48,6 +48,8 @@ def _sections(check: StorageCheck) -> Iterator[Section]:
     )
     yield Section("Judged", (("", "value", "verdict", "thresholds and their source"), *judged))
     yield Section("For this loader", sentences=check.for_loader)
+    if check.nfs_during is not None and check.nfs_during.operations:
+        yield nfs_section(check.nfs_during, "NFS operations during the check, of all programs")
     yield from file_system_sections(check.file_system)
     yield Section("Notes", sentences=(*check.notes, *_took(check)))
 
@@ -93,11 +95,26 @@ def file_system_sections(found: FileSystem) -> Iterator[Section]:
     if found.capture_filter:
         yield Section("To capture its packets", code=f"tcpdump -i any '{found.capture_filter}'")
     if found.nfs is not None:
-        yield nfs_section(found.nfs)
+        yield nfs_section(
+            found.nfs, f"NFS operations since the mount ({seconds(max(0, found.nfs.age_s))} ago)"
+        )
+    if found.ceph:
+        yield _ceph_section(found)
+    if found.no_counters:
+        yield Section("Counters of the client", sentences=(found.no_counters,))
 
 
-def nfs_section(mount: NfsMount) -> Section:
-    """The busiest operations of an NFS mount since it was mounted."""
+def _ceph_section(found: FileSystem) -> Section:
+    def time_text(value_s: float) -> str:
+        return seconds(value_s) if value_s >= 0 else "–"
+
+    rows = tuple((row.name, f"{row.operations:,}", *map(time_text, row[2:])) for row in found.ceph)
+    head = ("operation", "count", "mean", "worst", "standard deviation")
+    return Section("CephFS requests since the mount", (head, *rows))
+
+
+def nfs_section(mount: NfsMount, title: str) -> Section:
+    """The busiest operations of an NFS mount."""
     busy = sorted(mount.operations, key=lambda row: -row.operations * row.total_s)[:_OPERATIONS]
     rows = tuple(
         (
@@ -122,5 +139,4 @@ def nfs_section(mount: NfsMount) -> Section:
             f"{rate(total / mount.age_s, 'operations')} on average, "
             f"{significant(mount.connections)} connections"
         )
-    title = f"NFS operations since the mount ({seconds(max(0, mount.age_s))} ago)"
     return Section(title, (head, *rows), tuple(sentences))
