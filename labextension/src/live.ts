@@ -13,6 +13,9 @@ import { IFound, profilesOf } from './profiles';
 
 export const LIVE_ID = 'ioscope-live';
 
+/** How long a page in the background keeps its line to an idle kernel. */
+const LOOKED_AWAY_MS = 3_000;
+
 const WORDS: Record<LiveState, string> = {
   none: 'Open a notebook with a running kernel to see what it does.',
   waiting: 'Waiting for the kernel; a running cell may have to end first …',
@@ -45,6 +48,7 @@ export class LivePanel extends Widget implements ILiveView {
   override dispose(): void {
     if (!this.isDisposed) {
       document.removeEventListener('visibilitychange', this.onVisible);
+      window.clearTimeout(this.lookedAway);
       NotebookActions.executed.disconnect(this.onExecuted, this);
       this.tracker.currentChanged.disconnect(this.refresh, this);
       this.leave();
@@ -74,13 +78,20 @@ export class LivePanel extends Widget implements ILiveView {
   }
 
   protected override onAfterHide(): void {
-    this.leave();
+    // JupyterLab hides all of the page for a moment while it changes the theme: that is no closing
+    if (!rootOf(this).isHidden) {
+      this.leave();
+    }
   }
 
   /** Follow the notebook in front, or nobody while out of sight. */
   private refresh(): void {
-    if (!this.isVisible || document.hidden) {
+    if (!this.isVisible) {
       this.leave();
+      return;
+    }
+    if (document.hidden) {
+      this.lookAway();
       return;
     }
     const panel = this.tracker.currentWidget;
@@ -89,6 +100,24 @@ export class LivePanel extends Widget implements ILiveView {
       this.leave();
       this.follow(panel);
     }
+  }
+
+  /**
+   * Leave an idle kernel. With one that runs a cell the line stays: a new one would not be answered
+   * before the cell has ended, and whoever looks at another page meanwhile comes back to see this one.
+   */
+  private lookAway(): void {
+    window.clearTimeout(this.lookedAway);
+    this.lookedAway = window.setTimeout(() => {
+      if (!document.hidden) {
+        return;
+      }
+      if (this.followed?.sessionContext.session?.kernel?.status === 'busy') {
+        this.lookAway();
+      } else {
+        this.leave();
+      }
+    }, LOOKED_AWAY_MS);
   }
 
   private follow(panel: NotebookPanel | null): void {
@@ -141,5 +170,10 @@ export class LivePanel extends Widget implements ILiveView {
   private readonly rows = new LiveRows();
   private readonly profiles: ProfileList;
   private followed: NotebookPanel | null = null;
+  private lookedAway = 0;
   private link: LiveLink | null = null;
+}
+
+function rootOf(widget: Widget): Widget {
+  return widget.parent ? rootOf(widget.parent) : widget;
 }

@@ -88,11 +88,30 @@ def test_a_profiled_cell_shows_in_panel_and_status_bar(lab: Lab) -> None:
     expect(page.locator(".ioscope-status")).to_contain_text("waiting for data")
     expect(panel.locator("[data-key=throughput]")).to_contain_text("batches/s")
     expect(panel.locator("[data-key=wait]")).to_contain_text("%")
+    # a new line would not be answered before the cell has ended
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        lab.theme(theme)
+        expect(panel.locator("[data-key=throughput]")).to_be_visible()
+    look_away_and_back(lab)
+    expect(panel.locator("[data-key=throughput]")).to_be_visible()
     (lab.root / "enough").touch()
     lab.wait_idle()
     expect(page.locator(".ioscope-status")).to_be_hidden()
     expect(panel.locator(".ioscope-profile-name")).to_have_count(1)
     assert lab.watch.errors == []
+
+
+def look_away_and_back(lab: Lab) -> None:
+    """As long as in a tab of the browser that is in the background, and a little."""
+    lab.page.evaluate(
+        """async () => {
+            for (const hidden of [true, false]) {
+                Object.defineProperty(document, 'hidden', {value: hidden, configurable: true});
+                document.dispatchEvent(new Event('visibilitychange'));
+                await new Promise(done => setTimeout(done, hidden ? 3500 : 0));
+            }
+        }"""
+    )
 
 
 # of the texts on what lies behind them; a text's colour may be see-through
