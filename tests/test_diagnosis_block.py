@@ -62,7 +62,7 @@ def test_others_who_keep_the_device_busy_are_named() -> None:
         issuer("child", -1, name="ffmpeg", device_s=0.1 * WAITED_S),
     )
     assert "which others kept busy" in text
-    assert "took 77 % of the time of all requests at vda (backup 77 %)" in text
+    assert "77 % belongs to other programs (backup 77 %)" in text
     assert "ffmpeg" not in text
 
 
@@ -72,7 +72,15 @@ def test_quiet_others_are_not_mentioned(others: float) -> None:
         issuer(busy_s=0.6 * WAITED_S, device_s=0.6 * WAITED_S),
         issuer("other", -1, name="backup", device_s=others * WAITED_S),
     )
-    assert "Other programs" not in text
+    assert "other programs" not in text
+
+
+def test_others_who_ask_now_and_then_are_not_mentioned_either() -> None:
+    text = said(
+        issuer(busy_s=0.01, device_s=0.01),
+        issuer("other", -1, name="backup", device_s=0.05, queue_s=0.05),
+    )
+    assert "other programs" not in text
 
 
 def test_a_loop_without_workers_has_the_lines_too() -> None:

@@ -35,7 +35,7 @@ def test_a_row_has_latencies_of_the_device_and_who_asked() -> None:
         )
     )
     assert plain(" ".join(str(value) for value in row.values())).startswith(
-        "vda reads 1,000 65.5 MB 100 µs 400 µs 900 µs 3.0 µs workers 97 %, loop 2.0 %, backup 1.0 %"
+        "vda reads 1,000 65.5 MB 100 µs 400 µs 900 µs 3.0 µs workers 97 %, loop 2.0 %"
     )
     assert "1,000 from 64" in row["title"]
 

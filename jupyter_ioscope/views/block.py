@@ -9,7 +9,7 @@ from jupyter_ioscope.views.words import clean
 
 HEAD = ("Block devices", "requests", "bytes", "median", "99 %", "99.9 %", "in queue", "asked by")
 _MOST = 8
-_NAMED, _LEAST = 3, 0.01
+_NAMED, _LEAST = 2, 0.01
 _OPERATIONS = {"read": "reads", "write": "writes", "discard": "discards", "flush": "flushes"}
 
 

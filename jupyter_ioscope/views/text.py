@@ -134,7 +134,10 @@ def _phases(report: IReport, width: int) -> Iterator[str]:
 def _traced(report: IReport) -> Iterator[str]:
     """Requests of block devices, where they were traced."""
     if rows := report.get("block", []):
-        yield from table_lines([HEAD, *map(block_cells, rows)])
+        cells = [HEAD, *map(block_cells, rows)]
+        lines = table_lines([row[:-1] for row in cells])
+        for line, row in zip(lines, cells, strict=True):
+            yield fit(f"{line}   {row[-1]}", WIDTH).rstrip()
 
 
 def _blocks(bar: IBar) -> str:

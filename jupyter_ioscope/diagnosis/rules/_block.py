@@ -11,6 +11,7 @@ _MOST = 0.5  # from where on a part is told as what it mainly was
 _FEW_LOST = 0.02  # events without which sums still hold
 _NAMED = 2
 _KERNEL = "kworker"
+_UNDER_WAY = 0.5  # requests of others on average, below which the device was free most of the time
 
 
 def block_lines(facts: Facts) -> tuple[str, ...]:
@@ -25,29 +26,41 @@ def block_lines(facts: Facts) -> tuple[str, ...]:
 
 
 def others_line(facts: Facts) -> str:
-    """`Other programs' requests took 62 % of the time of all requests at vda (stress 58 %).`"""
+    """`Of the time that requests were at vda or in its queue, 62 % belongs to other programs ...`;
+    empty where they are a small part, or few."""
     trace = facts.profile.block
     device = _device(_own(facts, trace)) if trace is not None else ""
     if trace is None or not device:
         return ""
-    taken, whole_s = _others(trace, device)
-    if sum(taken.values()) < _MOST * whole_s:
+    if not _crowded(trace, device):
         return ""
+    taken, whole_s = _others(trace, device)
     first = sorted((name for name in taken if name), key=lambda name: -taken[name])[:_NAMED]
     named = ", ".join(f"{name} {percent(taken[name] / whole_s)}" for name in first)
     share = percent(sum(taken.values()) / whole_s)
-    line = f"Other programs' requests took {share} of the time of all requests at {device}"
+    line = (
+        f"Of the time that requests were at {device} or in its queue, {share} belongs to other "
+        "programs"
+    )
     return f"{line} ({named})." if named else f"{line}."
 
 
 def _others(trace: BlockTrace, device: str) -> tuple[dict[str, float], float]:
-    """(program -> seconds of its requests at a device, seconds of everybody's)."""
+    """(program -> seconds of its requests at a device and in its queue, everybody's seconds)."""
     rows = [row for row in trace.issuers if row.device == device]
     taken: dict[str, float] = {}
     for row in rows:
         if row.role == "other":
-            taken[row.name] = taken.get(row.name, 0.0) + row.device_s
-    return taken, sum(row.device_s for row in rows)
+            taken[row.name] = taken.get(row.name, 0.0) + row.device_s + row.queue_s
+    return taken, sum(row.device_s + row.queue_s for row in rows)
+
+
+def _crowded(trace: BlockTrace, device: str) -> bool:
+    """Whether other programs asked for most, and for something all the time: the seconds of
+    requests over those of the clock are how many were under way on average (Little's law)."""
+    taken, whole_s = _others(trace, device)
+    theirs_s = sum(taken.values())
+    return theirs_s >= _MOST * whole_s and theirs_s >= _UNDER_WAY * trace.seconds
 
 
 def _own(facts: Facts, trace: BlockTrace) -> list[BlockIssuer]:
@@ -88,7 +101,7 @@ def _where_line(facts: Facts, trace: BlockTrace, own: list[BlockIssuer]) -> str:
         f"Of {seconds(waited_s)} that fetching threads stood waiting for storage, their requests "
         f"were at the device for {seconds(min(busy_s, waited_s))}"
     )
-    taken, whole_s = _others(trace, device)
+    taken, _ = _others(trace, device)
     # What encryption or a thread pool of the kernel asks for on behalf of others is its own.
     if busy_s + queue_s + taken.get(_KERNEL, 0.0) < _MOST * waited_s:
         return (
@@ -99,6 +112,6 @@ def _where_line(facts: Facts, trace: BlockTrace, own: list[BlockIssuer]) -> str:
         return f"{line}."
     if queue_s > sum(row.device_s for row in own):
         return f"{line}, and for longer in its queue: more is asked of it at once than it takes."
-    if sum(taken.values()) >= _MOST * whole_s:
+    if _crowded(trace, device):
         return f"{line}, which others kept busy."
     return f"{line}: the device itself is what they waited for."
