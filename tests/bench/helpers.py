@@ -6,6 +6,7 @@ line is checked as well.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -76,8 +77,11 @@ def helper_cpu_s() -> dict[str, float]:
     """CPU seconds so far of what runs below this process while it has no workers."""
     used = {"sampler": 0.0, "py-spy": 0.0}
     for pid in descendants(os.getpid()):
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        own_s, reaped_s = process_cpu_s(pid)
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            own_s, reaped_s = process_cpu_s(pid)
+        except (FileNotFoundError, ProcessLookupError):  # a worker that had not quite ended
+            continue
         used["py-spy" if b"py-spy" in command.split(b"\0")[0] else "sampler"] += own_s
         used["py-spy"] += reaped_s  # the helper has no children but py-spy
     return used
@@ -91,11 +95,13 @@ def process_cpu_s(pid: int) -> tuple[float, float]:
 
 
 def descendants(pid: int) -> list[int]:
-    """Every living process below `pid`."""
+    """Every living process below `pid`. Threads and processes may end meanwhile."""
     found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            found += [child, *descendants(child)]
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                for child in map(int, (task / "children").read_text().split()):
+                    found += [child, *descendants(child)]
     return found
 
 

@@ -78,7 +78,7 @@ def in_a_worker(folder: str, rounds: int) -> list[float]:
 
     given = dict.fromkeys(torch_worker._worker_loop.__code__.co_varnames[:14])
     queues = {"index_queue": Queue(), "data_queue": Queue()}
-    loop = RecordedWorkerLoop(WorkerSettings(folder), torch_worker._worker_loop)
+    loop = RecordedWorkerLoop(WorkerSettings(folder), torch_worker._worker_loop, torch_fetch)
     plain = fetcher()
     with contextlib.ExitStack() as stack:
         observers = _observer.all_observers

@@ -336,7 +336,7 @@ class TorchDataLoader:
         fetch: Any = importlib.import_module("torch.utils.data._utils.fetch")
         worker: Any = importlib.import_module("torch.utils.data._utils.worker")
         profiler: Any = importlib.import_module("torch.autograd.profiler")
-        loop = RecordedWorkerLoop(settings, worker._worker_loop)
+        loop = RecordedWorkerLoop(settings, worker._worker_loop, fetch)
         hooks = _Hooks(recorder, loop)
         code = dataloader._BaseDataLoaderIter.__next__.__code__
         if "record_function" not in code.co_names:

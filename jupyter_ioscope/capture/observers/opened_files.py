@@ -6,6 +6,7 @@ Files that a C library opens (HDF5, LMDB, Arrow, OpenCV) raise no event and are 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import threading
@@ -38,7 +39,7 @@ class Watch:
     def __init__(self, folder: str, counts: OpenCounts, phase: Callable[[], int]) -> None:
         self.pid = os.getpid()
         self._counts, self._phase = counts, phase
-        self._skip = (folder, *_not_the_users())
+        self._skip = (folder, *_not_the_users(tuple(sys.path)))
 
     def opened(self, path: Any, flags: Any) -> None:
         """An open is about to happen, asked for by the frame two above this one."""
@@ -102,14 +103,15 @@ def _by_python_itself(path: str, caller: Any) -> bool:
     return path.endswith(".py") and file.endswith(_READERS_OF_SOURCE)
 
 
-def _not_the_users() -> tuple[str, ...]:
-    """Folders of the kernel's own files, and of Python and its packages.
+@functools.lru_cache(maxsize=1)  # a forked worker need not ask again
+def _not_the_users(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Folders of the kernel's own files, and of Python and its packages on `sys.path`.
 
     Not asked of sysconfig, whose first answer takes 10 ms: a worker would start so much later.
     """
-    packages = [name for name in sys.path if name.endswith(("site-packages", "dist-packages"))]
+    packages = [name for name in path if name.endswith(("site-packages", "dist-packages"))]
     below = (f"{folder}{os.sep}" for folder in (os.path.dirname(os.__file__), *packages))
-    zipped = [name for name in sys.path if name.endswith(".zip")]
+    zipped = [name for name in path if name.endswith(".zip")]
     return ("/proc/", "/sys/", "/dev/", _OURS, *zipped, *below)
 
 
