@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from types import MappingProxyType
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from jupyter_ioscope.capture.probes._series import SERIES, gpu_series
 from jupyter_ioscope.model.readings import Series
 from jupyter_ioscope.views.quantities import _NAMES, Curve, batch_waits, curve, find, thinned
-from jupyter_ioscope.views.timeline import ROWS, timeline
+from jupyter_ioscope.views.timeline import ROWS, curves, timeline
 from tests import builders
 from tests.view_values import profile
 
@@ -117,3 +118,21 @@ def test_readings_that_are_no_numbers_are_left_out_of_scale_and_sum() -> None:
 
 def test_every_row_has_a_unit_of_its_own_size() -> None:
     assert all(row.unit and row.unit_size > 0 for row in ROWS)
+
+
+def test_memory_that_is_read_rarely_holds_while_resident_memory_does() -> None:
+    times = (0, 10, 20, 30, 40)
+
+    def row(*resident: float) -> tuple[Sequence[int], Sequence[float]]:
+        series = {
+            "tree_pss_bytes": Series("tree_pss_bytes", "bytes", "gauge", "tree", (5,), (7e8,)),
+            "tree_rss_bytes": Series("tree_rss_bytes", "bytes", "gauge", "tree", times, resident),
+        }
+        value = builders.empty_profile(series=MappingProxyType(series))
+        memory = next(one for one in ROWS if one.key == "memory")
+        ((_, found),) = curves(value, memory)
+        return list(found.time_ns), list(found.values)
+
+    assert row(1e9, 1e9, 1.05e9, 1e9, 0.98e9) == ([5, 40], [7e8, 7e8])
+    assert row(1e9, 1e9, 1e9, 2e9, 1e9) == ([5, 20], [7e8, 7e8])
+    assert row(1e9, 2e9, 2e9, 2e9, 2e9) == ([5], [7e8])

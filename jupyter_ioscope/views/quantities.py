@@ -22,6 +22,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 _PER_SECOND = {"ns": 1e-9, "us": 1e-6}  # growth of a time per second: cores, or a share of time
 
+_STEADY = 0.1  # a change that is seen in a row of the timeline
+
 
 class Curve(NamedTuple):
     """Readings over time: times in ns (CLOCK_MONOTONIC), one value each."""
@@ -76,6 +78,28 @@ def curve(series: Series) -> Curve:
             times.append(t1)
             rates.append(max(0.0, v1 - v0) * scale * 1e9 / (t1 - t0))
     return Curve(times, rates)
+
+
+def held(profile: Profile, series: Series) -> Curve:
+    """Exact memory (PSS) is read rarely, because it is dear: its last value holds for as long as
+    resident memory, which is read always, stays within `_STEADY` of what it was then."""
+    found = curve(series)
+    resident = profile.series.get("tree_rss_bytes")
+    if series.name != "tree_pss_bytes" or resident is None or not found.time_ns:
+        return found
+    last_ns = found.time_ns[-1]
+    before: float | None = None
+    until_ns = last_ns
+    for time_ns, value in zip(resident.time_ns, resident.values, strict=False):
+        if time_ns <= last_ns or before is None:
+            before = value
+        elif abs(value - before) > _STEADY * before:
+            break
+        else:
+            until_ns = time_ns
+    if until_ns <= last_ns:
+        return found
+    return Curve([*found.time_ns, until_ns], [*found.values, found.values[-1]])
 
 
 def thinned(curve: Curve, points: int) -> Curve:

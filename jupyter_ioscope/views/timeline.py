@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.units import bytes_text, nanoseconds, percent, seconds
-from jupyter_ioscope.views.quantities import Curve, batch_waits, curve, find, thinned
+from jupyter_ioscope.views.quantities import Curve, batch_waits, find, held, thinned
 from jupyter_ioscope.views.shapes import ITimeline, ITrack
 
 POINTS = 120  # a row is some 700 pixels wide; more points would not show
@@ -63,7 +63,7 @@ def curves(profile: Profile, row: Row) -> list[tuple[str, Curve]]:
         series = find(profile, row.key)
         numbered = len(series) > 1
         found = [
-            (f"{row.label} {i}" if numbered else row.label, curve(one))
+            (f"{row.label} {i}" if numbered else row.label, held(profile, one))
             for i, one in enumerate(series)
         ]
     return [(label, one) for label, one in found if any(math.isfinite(v) for v in one.values)]
