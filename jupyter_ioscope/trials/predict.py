@@ -116,7 +116,13 @@ class Predictor:
         ]
         rates = {row: what_if.ratio(row) for row in rows}
         top = max(rates.values(), default=0.0)
-        near = [row for row, rate in rates.items() if rate * (1 + MARGIN) >= top]
+        # At a replay's end up to all workers but one have run out: that much a rate may be off.
+        count = max(1, len(self._facts.profile.batches))
+        near = [
+            row
+            for row, rate in rates.items()
+            if rate * (1 + max(MARGIN, row.workers / count)) >= top
+        ]
         return min((row.workers for row in near), default=None)
 
     def _other_setting(self, toggle: Toggle) -> Prediction | None:
