@@ -7,6 +7,8 @@ import dataclasses
 import pytest
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
+from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.headline import detail
 from jupyter_ioscope.model.readings import STATES, ThreadReadings
 from tests import builders
 
@@ -104,6 +106,15 @@ def test_a_loop_that_waits_is_told_how_much_and_for_what() -> None:
 def test_the_next_cause_is_named_with_its_distance() -> None:
     profile = builders.profile(2, states={"disk": 0.8, "cpu": 0.2}, batches=200)
     assert "Next cause, far behind: workers are busy" in diagnose(profile).detail
+
+
+def test_a_next_cause_with_a_larger_share_is_not_called_behind() -> None:
+    profile = builders.profile(2, states={"disk": 0.8, "cpu": 0.2}, batches=200)
+    larger, smaller = diagnose(profile).findings[:2]
+    text = detail(Facts(profile), (smaller, larger), True)
+    assert text.endswith(f"Beside it, with a larger share: {larger.title[0].lower()}"
+                         f"{larger.title[1:]}.")  # fmt: skip
+    assert "behind" not in text
 
 
 def test_a_healthy_loop_is_told_that_nothing_needs_fixing() -> None:

@@ -207,5 +207,7 @@ def _next(first: Finding, second: Finding, apart: bool) -> str:
         return f"It cannot be told apart from the next cause ({title})."
     if first.harm:
         return f"Beside it: {title}."
+    if second.share > first.share:  # the loader's own causes come first
+        return f"Beside it, with a larger share: {title}."
     far = "far behind" if second.share < 0.5 * first.share else "close behind"
     return f"Next cause, {far}: {title}."

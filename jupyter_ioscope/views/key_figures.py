@@ -76,8 +76,8 @@ def _bytes_read(profile: Profile) -> Iterator[IFigure]:
     if network > disk:  # only then it says something about the loader
         yield IFigure(
             value=bytes_text(network),
-            label="received, network",
-            title="all programs of this machine",
+            label="received from the network, all programs",
+            title="by this machine, as far as this process can see",
         )
 
 
