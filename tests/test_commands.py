@@ -28,6 +28,10 @@ MODULE = """
 import time
 import torch
 from torch.utils.data import DataLoader, Dataset
+from jupyter_ioscope.trials import plan
+
+plan._STRETCH_S = plan._PILOT_S = 0.2  # as the fixture short_trials does
+
 
 
 class Waiting(Dataset):
@@ -35,15 +39,15 @@ class Waiting(Dataset):
         return 1200
 
     def __getitem__(self, index):
-        time.sleep(0.015)
+        time.sleep(0.01)
         return torch.tensor(index)
 
 
 def make():
-    return DataLoader(Waiting(), batch_size=4)
+    return DataLoader(Waiting(), batch_size=2)
 
 
-faster = DataLoader(Waiting(), batch_size=4, num_workers=3)
+faster = DataLoader(Waiting(), batch_size=2, num_workers=4)
 broken = 7
 """
 
@@ -52,7 +56,7 @@ broken = 7
 def shell() -> Iterator[Any]:
     made = InteractiveShell.instance()
     magics.load(made)
-    made.user_ns["loader"] = DataLoader(Sleeping(1200, wait_s=0.015), batch_size=4)
+    made.user_ns["loader"] = DataLoader(Sleeping(1200, wait_s=0.01), batch_size=2)
     yield made
     magics.unload(made)
     InteractiveShell.clear_instance()
@@ -60,16 +64,16 @@ def shell() -> Iterator[Any]:
 
 @pytest.mark.usefixtures("short_trials")
 def test_compare_in_a_line_gives_what_the_function_gives(shell: Any) -> None:
-    found = shell.run_line_magic("ioscope", "compare loader --toggles workers=3 --budget 90")
+    found = shell.run_line_magic("ioscope", "compare loader --toggles workers=4 --budget 90")
     assert isinstance(found, Comparison)
     assert found.verdict == "faster"
-    assert found.arms[1].toggles == ("workers=3",)
+    assert found.arms[1].toggles == ("workers=4",)
     formatter = shell.display_formatter.formatters["text/plain"]
-    assert "3 worker processes" in formatter(found)
+    assert "4 worker processes" in formatter(found)
 
 
 def test_tune_in_a_line_is_shown_as_a_table(shell: Any) -> None:
-    found = shell.run_line_magic("ioscope", "tune loader --budget 8")
+    found = shell.run_line_magic("ioscope", "tune loader --budget 6")
     assert isinstance(found, Tuning)
     assert found.tried[0].setting == found.current
     assert found.best in {row.setting for row in found.tried}
@@ -135,14 +139,14 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_compare_on_the_command_line(tmp_path: Path) -> None:
     done = command(
-        tmp_path, "compare", "mine.py:make", "mine.py:faster", "--budget", "30", "--json"
+        tmp_path, "compare", "mine.py:make", "mine.py:faster", "--budget", "60", "--json"
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["verdict"] == "faster"
 
 
 def test_tune_on_the_command_line(tmp_path: Path) -> None:
-    done = command(tmp_path, "tune", "mine.py:make", "--budget", "10")
+    done = command(tmp_path, "tune", "mine.py:make", "--budget", "8")
     # 0: something better was proven; 3: not, which a busy machine may end with.
     assert done.returncode in (0, 3), done.stderr
     assert ("num_workers=" in done.stdout) == (done.returncode == 0)

@@ -37,7 +37,7 @@ def test_workers_make_a_waiting_loader_faster() -> None:
         steps.append(progress)
         at.append(time.monotonic())
 
-    loader = DataLoader(Sleeping(wait_s=0.01), batch_size=4, shuffle=True)
+    loader = DataLoader(Sleeping(wait_s=0.01), batch_size=2, shuffle=True)
     found = compare(loader, toggles=["workers"], budget_s=90, on_progress=note)
     assert found.verdict == "faster"
     assert 1.5 < found.ratio < 6
@@ -61,7 +61,7 @@ def test_workers_make_a_waiting_loader_faster() -> None:
 def test_the_same_loader_twice_is_neither_faster_nor_slower() -> None:
     one, two = (DataLoader(Sleeping(), batch_size=4, shuffle=True) for _ in range(2))
     # How often it errs is tested with the statistics; here it must not, on any machine.
-    found = compare(one, two, budget_s=6, alpha=1e-4)
+    found = compare(one, two, budget_s=4, alpha=1e-4)
     assert found.verdict in ("same", "undecided")
     assert found.ratio_low <= 1.05
     assert found.ratio_high >= 1 / 1.05
@@ -110,7 +110,7 @@ def test_unshared_iterable_workers_do_not_win_by_repeating_samples() -> None:
 @pytest.mark.usefixtures("short_trials")
 def test_kept_workers_are_timed_over_whole_epochs() -> None:
     loader = DataLoader(Sleeping(16, 0.001), batch_size=4, **FORK)
-    found = compare(loader, toggles=["persistent_workers"], budget_s=15)
+    found = compare(loader, toggles=["persistent_workers"], budget_s=8)
     assert found.ratio > 1.2
     assert any("whole epochs" in note for note in found.notes)
     assert all(trial.samples % 16 == 0 for trial in found.trials)

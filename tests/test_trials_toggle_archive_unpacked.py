@@ -27,7 +27,7 @@ def make(path: Path, mode: Any) -> Path:
     noise = random.Random(4)
     with tarfile.open(path, mode) as archive:
         for index in range(MEMBERS):
-            data = bytes([index, index // 2]) * 200 + noise.randbytes(60_000)
+            data = bytes([index, index // 2]) * 200 + noise.randbytes(20_000)
             info = tarfile.TarInfo(f"m/{index}")
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))

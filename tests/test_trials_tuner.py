@@ -62,7 +62,7 @@ def test_a_loader_that_keeps_up_with_its_step_is_left_alone() -> None:
             if number == 40:
                 break
     step = step_of(recording.profile)
-    assert 0.029 < step.off_s < 0.1  # a busy machine wakes sleepers late
+    assert 0.029 < step.off_s < 0.5  # a busy machine wakes sleepers late
     assert step.cpu_s < 0.01
     found = tune(loader, budget_s=8, profile=recording.profile)
     assert not found.changed or found.best.workers <= 1
