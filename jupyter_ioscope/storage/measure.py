@@ -306,11 +306,9 @@ def _read(
                 os.posix_fadvise(file.fd, 0, 0, os.POSIX_FADV_RANDOM)
     before = device_bytes()
     with buffer_of(block) as buffer, line_for_a_core() as line:
-        stood = line() if line is not None else 0
         took = timed(reader(file.fd, buffer), offsets, seconds, line)
-        queued_s = (line() - stood) / 1e9 if line is not None else 0.0
     from_device = device_bytes() - before if before >= 0 else -1
-    row: Timing = timing(name, took, block, queued_s=queued_s)
+    row: Timing = timing(name, took, block, queued_s=line.taken_ns / 1e9)
     return {
         "timing": row,
         "direct": file.direct,

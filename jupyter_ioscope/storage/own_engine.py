@@ -96,51 +96,61 @@ def scattered(size: int, block: int, seed: int, again: bool = False) -> Iterator
             return
 
 
+class Line:
+    """How long this thread has stood in line for a core: schedstat of the kernel
+    (Documentation/scheduler/sched-stats.rst). `taken_ns` is what `timed` took off so far."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self.taken_ns = 0
+
+    def stood_ns(self) -> int:
+        """In all, in nanoseconds; 0 where the kernel does not count it."""
+        return int(os.pread(self._fd, 64, 0).split()[1]) if self._fd >= 0 else 0
+
+
+@contextlib.contextmanager
+def line_for_a_core() -> Iterator[Line]:
+    """The line of the calling thread."""
+    fd = -1
+    with contextlib.suppress(OSError):
+        fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield Line(fd)
+    finally:
+        if fd >= 0:
+            os.close(fd)
+
+
 def timed(
     request: Callable[[int], object],
     arguments: Iterable[int],
     seconds: float,
-    in_line: Callable[[], int] | None = None,
+    line: Line | None = None,
 ) -> list[int]:
     """Call `request` with one argument after the other until the time is over; nanoseconds each.
 
-    The first request always runs to its end. `in_line` says how long this thread has stood in line
-    for a core so far, in nanoseconds: a longer while of that is no part of a request.
+    The first request always runs to its end. With a `line`, a longer while in it is no part of a
+    request.
     """
     clock = time.perf_counter_ns
     took: list[int] = []
     keep = took.append
-    line = _nowhere if in_line is None else in_line
     until = clock() + int(seconds * 1e9)
     for argument in arguments:
-        stood = line()
+        stood = line.stood_ns() if line is not None else 0
         before = clock()
         request(argument)
         after = clock()
-        stood = line() - stood
-        keep(after - before if stood < _IN_LINE_NS else max(0, after - before - stood))
+        spent = after - before
+        if line is not None and (stood := line.stood_ns() - stood) >= _IN_LINE_NS:
+            stood = min(stood, spent)
+            line.taken_ns += stood
+            spent -= stood
+        keep(spent)
         if after >= until:
             break
     return took
-
-
-def _nowhere() -> int:
-    return 0
-
-
-@contextlib.contextmanager
-def line_for_a_core() -> Iterator[Callable[[], int] | None]:
-    """What says how long this thread has stood in line for a core, in nanoseconds; None where the
-    kernel does not count it (schedstat, Documentation/scheduler/sched-stats.rst)."""
-    try:
-        fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        yield None
-        return
-    try:
-        yield lambda: int(os.pread(fd, 64, 0).split()[1])
-    finally:
-        os.close(fd)
 
 
 def reader(fd: int, buffer: mmap.mmap) -> Callable[[int], int]:
