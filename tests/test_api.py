@@ -73,6 +73,7 @@ def test_impossible_options_are_refused(options: dict[str, float]) -> None:
         api.profile(**options)  # type: ignore[arg-type]
 
 
+@pytest.mark.timeout(240)
 def test_comparing_while_recording_is_refused() -> None:
     with api.profile(stacks=False), pytest.raises(InputError, match="is being recorded"):
         api.compare(object(), toggles=["workers"])

@@ -43,6 +43,7 @@ def test_no_event_in_twenty_tries_does_not_mean_never() -> None:
     assert at_most_interval(20, 20).low > 0.8
 
 
+@pytest.mark.timeout(120)
 def test_cpu_of_waited_children_counts_and_sleep_does_not() -> None:
     before = cpu_s()
     subprocess.run([sys.executable, "-c", "sum(i * i for i in range(2_000_000))"], check=True)

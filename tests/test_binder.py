@@ -93,7 +93,7 @@ print(seized, ctypes.get_errno(), len(os.sched_getaffinity(0)))
 """
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(240)
 def test_the_box_of_the_check_has_one_core_and_lets_nobody_attach(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with box() as limits:
@@ -102,6 +102,6 @@ def test_the_box_of_the_check_has_one_core_and_lets_nobody_attach(tmp_path: Path
             found = [limits.group / name for name in names if (limits.group / name).exists()]
             assert found[0].read_text().strip() == str(MEMORY_BYTES)
         process = limits.popen([sys.executable, "-c", ATTACH], tmp_path, os.environ, log)
-        assert process.wait(50) == 0
+        assert process.wait(150) == 0
     assert log.read_text().split() == ["-1", "1", "1"]
     assert limits.group is None or not limits.group.exists()

@@ -48,6 +48,7 @@ def test_every_probe_is_found_by_its_constant() -> None:
     assert found == {"cgroup", "cpu", "disk", "gpu", "memory", "network", "pressure"}
 
 
+@pytest.mark.timeout(180)
 @needs_proc
 def test_cpu_time_of_the_tree_grows_with_the_work_done() -> None:
     reader = cpu.PROBE.open(Here())
@@ -73,6 +74,7 @@ def test_memory_that_is_touched_shows_in_pss() -> None:
     assert second - first > 0.9 * len(block)
 
 
+@pytest.mark.timeout(180)
 @needs_proc
 def test_pss_counts_shared_pages_once_and_rss_twice() -> None:
     block = bytearray(os.urandom(1000)) * 60_000

@@ -110,6 +110,7 @@ def test_a_worker_that_outlives_its_profile_stops_writing(tmp_path: Path) -> Non
     log.close()
 
 
+@pytest.mark.timeout(240)
 def test_a_full_disk_loses_records_and_says_how_many(tmp_path: Path) -> None:
     script = (
         "import resource, signal, sys\n"

@@ -200,6 +200,7 @@ def test_what_this_py_spy_writes_is_understood(tmp_path: Path) -> None:
     assert any(frame.name == "blocked" for stack in raw for frame in stack.frames)
 
 
+@pytest.mark.timeout(240)
 def test_a_failed_py_spy_says_why(tmp_path: Path) -> None:
     from jupyter_ioscope.capture.pyspy import PySpy
 
@@ -222,6 +223,7 @@ def _busy_here(stop: threading.Event) -> None:
         sum(range(200))
 
 
+@pytest.mark.timeout(240)
 def test_stacks_from_inside_name_thread_function_and_file(tmp_path: Path) -> None:
     stop = threading.Event()
     worker = threading.Thread(target=_busy_here, args=(stop,), name="busy one")
@@ -242,6 +244,7 @@ def test_stacks_from_inside_name_thread_function_and_file(tmp_path: Path) -> Non
     assert not any(stack.thread.startswith("ioscope") for stack in raw)
 
 
+@pytest.mark.timeout(240)
 def test_only_the_threads_asked_for_are_looked_at(tmp_path: Path) -> None:
     stop = threading.Event()
     worker = threading.Thread(target=_busy_here, args=(stop,), name="busy one")

@@ -16,6 +16,8 @@ from tests import builders
 
 pytest.importorskip("torch")
 
+pytestmark = pytest.mark.timeout(300)  # each test has processes of its own
+
 SCRIPT = """
 import sys
 import time
@@ -74,7 +76,6 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.timeout(300)
 def test_a_script_is_recorded_with_its_spawned_worker(script: Path) -> None:
     done = run(script.parent, "record", str(script), "one", "--two")
     assert done.returncode == 0, done.stderr
@@ -86,7 +87,6 @@ def test_a_script_is_recorded_with_its_spawned_worker(script: Path) -> None:
     assert p.profile.label == "train.py"
 
 
-@pytest.mark.timeout(300)
 def test_a_failing_script_keeps_its_traceback_and_its_report(script: Path) -> None:
     done = run(script.parent, "record", "--no-stacks", str(script), "fail")
     assert done.returncode == 1
@@ -96,7 +96,6 @@ def test_a_failing_script_keeps_its_traceback_and_its_report(script: Path) -> No
     assert api.load(script.parent / "train.ioscope.json").profile.ended_by == "LookupError"
 
 
-@pytest.mark.timeout(300)
 def test_the_scripts_own_exit_code_is_passed_on_and_json_is_json(script: Path) -> None:
     done = run(
         script.parent,
@@ -116,7 +115,6 @@ def test_the_scripts_own_exit_code_is_passed_on_and_json_is_json(script: Path) -
     assert len(api.load(script.parent / "x.json").batches) == 3
 
 
-@pytest.mark.timeout(300)
 def test_a_script_that_ends_with_a_message_still_says_it(script: Path) -> None:
     done = run(script.parent, "record", "--no-stacks", "--batches", "1", str(script), "say")
     assert done.returncode == 1

@@ -18,6 +18,7 @@ from jupyter_ioscope.model.profile import Gap
 from jupyter_ioscope.views.live_rows import live_rows
 from tests.test_views_widget import FakeComm
 
+pytestmark = pytest.mark.timeout(240)  # a thread of its own reads on a beat
 KEYS = ["throughput", "wait", "cpu", "io_wait", "disk", "gpu", "memory"]
 
 

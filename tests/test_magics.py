@@ -15,6 +15,8 @@ from jupyter_ioscope import magics
 from jupyter_ioscope.errors import InputError
 
 pytest.importorskip("torch")
+
+pytestmark = pytest.mark.timeout(300)  # a kernel of its own
 nbformat = pytest.importorskip("nbformat")
 
 MIME = "application/vnd.ioscope.report+json"
@@ -71,7 +73,6 @@ def reports(outputs: list[Any]) -> list[Any]:
     return [output["data"] for output in outputs if MIME in output.get("data", {})]
 
 
-@pytest.mark.timeout(300)
 def test_a_profiled_cell_shows_its_report_and_keeps_its_own_output(kernel: Kernel) -> None:
     outputs = kernel.run("%%ioscope\nfor batch in loader: pass\nprint('mine')\n2 + 3")
     (report,) = reports(outputs)

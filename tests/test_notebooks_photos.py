@@ -15,6 +15,8 @@ import pytest
 
 pytest.importorskip("skimage")
 pytest.importorskip("sklearn")
+
+pytestmark = pytest.mark.timeout(300)  # each test has processes of its own
 Image = pytest.importorskip("PIL.Image")
 
 SCRIPT = Path(__file__).parent.parent / "notebooks" / "photos.py"
@@ -40,7 +42,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.mark.timeout(300)
 def test_every_file_is_a_distinct_jpeg_of_the_size_that_the_manifest_says(folder: Path) -> None:
     rows = json.loads((folder / "manifest.json").read_text())["pictures"]
     assert len(rows) == COUNT == len({row[4] for row in rows})
@@ -105,7 +106,6 @@ def test_a_folder_of_somebody_else_is_refused_and_keeps_its_files(
     assert (theirs / "manifest.json").read_text() == '{"version": 1}'
 
 
-@pytest.mark.timeout(300)
 def test_a_script_without_a_main_guard_gets_them_too(tmp_path: Path) -> None:
     script = tmp_path / "user.py"
     script.write_text("from photos import photo_folder\nprint(photo_folder())\n")

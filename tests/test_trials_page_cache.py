@@ -14,7 +14,10 @@ from jupyter_ioscope.storage import page_cache as kernel
 from jupyter_ioscope.trials import page_cache
 from jupyter_ioscope.trials.page_cache import evict, residency
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")
+pytestmark = [
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel"),
+]
 
 
 @pytest.fixture

@@ -73,6 +73,7 @@ class Doubling(DataLoader[Any]):
             yield values, names * self.factor
 
 
+@pytest.mark.timeout(240)
 def test_a_subclass_keeps_its_own_iteration_and_attributes() -> None:
     loader = Doubling(DATA, 2)
     spec = spec_of(loader)
