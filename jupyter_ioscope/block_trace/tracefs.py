@@ -21,7 +21,7 @@ _CLOCKS = ("mono", "global")
 _INITIAL_PIDS = "pid:[4026531836]"  # PROC_PID_INIT_INO of include/linux/proc_ns.h
 _CHUNK_BYTES = 1 << 16
 _LEAST_KIB, _MOST_KIB = 64, 4096  # of the buffer of one CPU
-_LOST = re.compile(rb"^(?:overrun|commit overrun|dropped events): (\d+)$", re.M)
+_LOST = re.compile(rb"^(?:entries|overrun|commit overrun|dropped events): (\d+)$", re.M)
 
 
 class NotHereError(Exception):
@@ -184,7 +184,7 @@ class Instance:
             self._write("tracing_on", "0")
 
     def lost(self) -> int:
-        """Events that found no place in the buffer, or were overwritten before they were read."""
+        """Events that found no place in the buffer, or were overwritten or not read until now."""
         total = 0
         with contextlib.suppress(OSError):
             for cpu in os.listdir(f"{self.path}/per_cpu"):

@@ -17,7 +17,9 @@ from jupyter_ioscope.model.profile import Gap
 
 WHAT = "block-layer latency"
 _READ_S = 0.05  # between two looks: a CPU's buffer holds some thousand events
-_TURN_S, _LAST_TURN_S = 0.02, 1.0  # of reading at a time: the thread states are read meanwhile, too
+# Of reading at a time: CPU, and what the clock may show where other programs take the cores. The
+# thread states are read in between, and the end has a deadline.
+_TURN_CPU_S, _TURN_S, _LAST_TURN_S = 0.02, 0.1, 2.0
 _OTHERS = 8  # programs told by name
 _US = 1e-6
 
@@ -47,13 +49,14 @@ class BlockWatch:
         now_s = time.monotonic()
         if self._instance is not None and now_s >= self._due_s:
             self._due_s = now_s + _READ_S
-            self._read(self._instance, now_s + _TURN_S)
+            self._read(self._instance, _TURN_CPU_S, _TURN_S)
 
-    def _read(self, instance: tracefs.Instance, until_s: float) -> None:
+    def _read(self, instance: tracefs.Instance, cpu_s: float, wall_s: float) -> None:
+        cpu_until_s, until_s = time.thread_time() + cpu_s, time.monotonic() + wall_s
         try:
             while piece := instance.read():
                 self._requests.add(self._lines.events(piece))
-                if time.monotonic() > until_s:
+                if time.thread_time() > cpu_until_s or time.monotonic() > until_s:
                     return
         except OSError as error:
             self.gaps.append(Gap(WHAT, f"the trace broke off: {error.strerror or error}"))
@@ -70,7 +73,7 @@ class BlockWatch:
             return None
         instance.stop()
         seconds = time.monotonic() - self._start_s
-        self._read(instance, time.monotonic() + _LAST_TURN_S)
+        self._read(instance, _LAST_TURN_S, _LAST_TURN_S)
         if self._instance is None:
             return None  # it broke off
         lost = instance.lost()

@@ -37,6 +37,7 @@ SCRIPTS = (
     "blocked_stacks",
     "sample_cache",
     "storage_fio",
+    "block_trace",
     "hf_steps",
 )
 TIMEOUT_S = 1800

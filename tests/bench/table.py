@@ -450,6 +450,21 @@ def picture_rows(result: dict[str, Any]) -> Iterator[Row]:
         )
 
 
+def block_trace_rows(result: dict[str, Any]) -> Iterator[Row]:
+    if "skipped" in result:
+        yield Row("tracing block devices", "not measured", result["skipped"], "", "")
+        return
+    median, low, high = result["helper_us"]
+    speed = f"{result['requests_per_s']:,.0f} requests a second"
+    span = f"{low / 100:.2f} to {high / 100:.2f} s, {speed}"
+    yield Row("CPU of the helper process, 10,000 requests", f"{median / 100:.2f} s", span, "", "")
+    median, low, high = result["reader_us"]
+    span = f"{low:.1f} to {high:.1f} µs, of {result['plain_us']:.0f} µs without"
+    yield Row("CPU of the program that asks, a request, more", f"{median:.1f} µs", span, "", "")
+    lost = f"{result['lost']:,} of {result['events'] + result['lost']:,}"
+    yield Row("events lost", lost, "those of other programs too", "", "")
+
+
 SECTIONS = {
     "slowdown": ("Slow-down of the profiled cell, two workers", slowdown_rows),
     "recording": ("Recording one batch, without all else", recording_rows),
@@ -465,4 +480,5 @@ SECTIONS = {
     "settings": ("Predictions of workers x prefetch, and the search", setting_rows),
     "hf_steps": ("Hugging Face datasets in three steps", hf_step_rows),
     "blocked_stacks": ("Stacks by state: a loader with a known split", blocked_rows),
+    "block_trace": ("Tracing the requests of block devices", block_trace_rows),
 }
