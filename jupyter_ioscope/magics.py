@@ -29,6 +29,7 @@ from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.parts import Parts
 from jupyter_ioscope.model.profile import Cell
 from jupyter_ioscope.model.tuning import Tuning
+from jupyter_ioscope.paths import path_text
 from jupyter_ioscope.terminal import Parser, say
 
 log = logging.getLogger("ioscope")
@@ -104,6 +105,8 @@ def parse(line: str) -> argparse.Namespace:
     except ValueError as error:
         raise InputError(f"{MAGIC}: {error} in {line.strip()!r}") from error
     options = parser().parse_args(words)
+    if options.save is not None:
+        path_text(options.save, "--save", "the path of the file to write")
     usual = settings.current()
     options.live = usual.live_line if options.live is None else options.live
     options.capture = CaptureOptions(

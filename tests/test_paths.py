@@ -121,3 +121,13 @@ def test_the_address_of_an_object_store_is_no_path(call: Callable[[], object]) -
 def test_numbers_that_are_none_are_named(call: Callable[[Any], object], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         call("x")
+
+
+def test_a_cell_is_not_run_where_its_profile_cannot_be_saved() -> None:
+    pytest.importorskip("IPython")
+    from jupyter_ioscope.magics import parse
+
+    for line in ("--save ''", '--save "a\0b"'):
+        with pytest.raises(InputError, match=r"--save is .* give the path"):
+            parse(line)
+    assert parse("--save run.ioscope.json").save == "run.ioscope.json"
