@@ -12,7 +12,7 @@ from jupyter_ioscope import bench_commands, commands, storage_commands
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.progress_line import ProgressLine
-from jupyter_ioscope.recording import Recording
+from jupyter_ioscope.recording import Recording, last_recording
 from jupyter_ioscope.terminal import Parser, say
 
 
@@ -63,10 +63,8 @@ def _add_report(made: argparse.ArgumentParser) -> None:
     )
 
 
-def _report(options: argparse.Namespace, namespace: Mapping[str, Any]) -> None:
-    last = namespace.get("_ioscope")
-    if not isinstance(last, Recording):
-        raise InputError("there is no profile yet: run a cell with %%ioscope first")
+def _report(options: argparse.Namespace, _namespace: Mapping[str, Any]) -> None:
+    last = last_recording()
     if options.html is None:
         last.show()
     else:

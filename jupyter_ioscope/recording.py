@@ -84,7 +84,7 @@ class Recording(Exports):
             raise InputError(
                 "this recording was used before: make a new one with ioscope.profile()"
             )
-        cells = self._cells if self._cells is not None else _cells_of_shell()
+        cells = self._cells if self._cells is not None else CellMap.from_shell(ipython_shell())
         profiler = Profiler(self._options, cells)
         try:
             with held_interrupts():
@@ -97,7 +97,19 @@ class Recording(Exports):
             raise
 
     def stop(self, error: BaseException | None = None, cell: Cell | None = None) -> None:
-        """End the recording. `error` is the exception that ended the recorded code, if any."""
+        """End the recording. `error` is the exception that ended the recorded code, if any.
+
+        Raises:
+            InputError: nothing is being recorded.
+        """
+        try:
+            self._stop(error, cell)
+        except BaseException:
+            if self._profiler is not None:  # a signal's handler raised before it was held back
+                self._stop(error, cell)
+            raise
+
+    def _stop(self, error: BaseException | None, cell: Cell | None) -> None:
         with held_interrupts() as held:
             held.error_told = error is not None
             profiler, self._profiler = self._profiler, None
@@ -125,12 +137,7 @@ class Recording(Exports):
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        try:
-            self.stop(value)
-        except BaseException:
-            if self._profiler is not None:  # a signal's handler raised before it was held back
-                self.stop(value)
-            raise
+        self.stop(value)
 
     def progress(self) -> tuple[int, float, float]:
         """While recording: (batches so far, batches per second, fraction of time waiting)."""
@@ -373,12 +380,6 @@ def _message_of(error: BaseException | None) -> str:
         return ""
     half = _LONGEST_MESSAGE // 2
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} ... {text[-half:].strip()}"
-
-
-def _cells_of_shell() -> CellMap:
-    """Names of notebook cells, when there is a notebook."""
-    shell = ipython_shell()
-    return CellMap.from_shell(shell) if shell is not None else CellMap()
 
 
 def last_recording() -> Recording:

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from jupyter_ioscope import api
+from jupyter_ioscope import recording as recording_module
 from jupyter_ioscope.capture.interrupts import held_interrupts
 from jupyter_ioscope.capture.profiler import Profiler, recording
+from jupyter_ioscope.errors import InputError
 from tests import leftovers
 
 
@@ -181,3 +183,28 @@ def test_an_interrupt_while_a_recording_ends_keeps_the_profile(
     assert p.profile.wall_s >= 0
     assert p.profile.tier != "in_process"
     assert not recording()
+
+
+@pytest.mark.timeout(240)
+def test_an_interrupt_just_before_a_recording_ends_does_not_leave_it_running(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = recording_module.held_interrupts
+    came: list[bool] = []
+
+    def too_early() -> Any:
+        if not came:
+            came.append(True)
+            raise KeyboardInterrupt
+        return held()
+
+    p = api.profile(stacks=False)
+    p.start()
+    monkeypatch.setattr(recording_module, "held_interrupts", too_early)
+    with pytest.raises(KeyboardInterrupt):
+        p.stop()
+    assert came
+    assert p.profile.wall_s >= 0
+    assert not recording()
+    with pytest.raises(InputError, match="nothing is being recorded"):
+        p.stop()

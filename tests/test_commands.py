@@ -91,7 +91,7 @@ def test_tune_in_a_line_is_shown_as_a_table(shell: Any) -> None:
         ("compare loader --toggles workers=0", "whole number.*no_workers"),
         ("compare loader --toggles prefetch=0", "whole number from 1 to 1024$"),
         ("report --colour", "report.*--colour"),
-        ("report", "no profile yet"),
+        ("report", "no cell was recorded yet"),
         ("compare loader --toggles persistent_workers=2", "takes no number"),
         ("compare loader.dataset.nope --toggles workers", "nope"),
         ("compare loader --cache lukewarm --toggles workers", "lukewarm"),
