@@ -44,9 +44,12 @@ def test_a_long_queue_is_told_from_a_slow_device() -> None:
 
 
 def test_waits_that_never_reached_the_device_are_told_with_what_may_hold_them() -> None:
-    text = said(issuer(busy_s=0.1 * WAITED_S, device_s=0.1 * WAITED_S))
+    own = issuer(busy_s=0.1 * WAITED_S, device_s=0.1 * WAITED_S)
+    text = said(own)
     assert "passed before a request was made" in text
     assert "io.max" in text
+    assert "%ioscope limits" in finding(builders.without(ON_DISK, block=trace(own))).advice
+    assert "%ioscope limits" not in finding(ON_DISK).advice
 
 
 def test_the_kernels_own_workers_may_have_asked_for_the_loop() -> None:

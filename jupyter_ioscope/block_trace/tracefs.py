@@ -124,6 +124,7 @@ class Instance:
         remove_left_over(folder, proc)
         self.path = f"{folder}/instances/{_PREFIX}{os.getpid()}-{_started(proc, os.getpid())}"
         self._pipe = -1
+        _remove(self.path)  # an earlier one of this process, which somebody else was reading
         try:
             os.mkdir(self.path)
         except OSError as error:

@@ -89,29 +89,56 @@ def _latency_line(trace: BlockTrace, own: list[BlockIssuer]) -> str:
     )
 
 
+def held_back(facts: Facts) -> str:
+    """Advice where requests were held back before they reached the device; else empty."""
+    trace = facts.profile.block
+    if trace is None or _where(facts, trace, _own(facts, trace)) != "before":
+        return ""
+    return (
+        " First rule out a limit on this container's I/O (%ioscope limits): more requests at once "
+        "do not raise it."
+    )
+
+
+_ENDINGS = {
+    "before": ": most of it passed before a request was made, in the file system, for a place in "
+    "the queue, or held back by a limit (io.max of the control group).",
+    "queue": ", and for longer in its queue: more is asked of it at once than it takes.",
+    "others": ", which others kept busy.",
+    "device": ": the device itself is what they waited for.",
+    "unclear": ".",
+}
+
+
 def _where_line(facts: Facts, trace: BlockTrace, own: list[BlockIssuer]) -> str:
-    """How much of the waiting the device accounts for. Its queue is the scheduler's; what is
-    neither passed before a request got that far."""
-    waited_s = sum(facts.part_ns(part) for part in _WAITS) / 1e9
+    """How much of the waiting the device accounts for, and what else it was."""
+    where = _where(facts, trace, own)
+    if not where:
+        return ""
+    waited_s = _waited_s(facts)
+    return (
+        f"Of {seconds(waited_s)} that fetching threads stood waiting for storage, their requests "
+        f"were at the device for {seconds(min(waited_s, sum(row.busy_s for row in own)))}"
+        f"{_ENDINGS[where]}"
+    )
+
+
+def _waited_s(facts: Facts) -> float:
+    return sum(facts.part_ns(part) for part in _WAITS) / 1e9
+
+
+def _where(facts: Facts, trace: BlockTrace, own: list[BlockIssuer]) -> str:
+    """Where most of the waiting was spent, a key of `_ENDINGS`; empty where sums say nothing."""
+    waited_s = _waited_s(facts)
     if not own or waited_s <= 0 or trace.lost > _FEW_LOST * trace.events:
         return ""
     device = _device(own)
     busy_s, queue_s = sum(row.busy_s for row in own), sum(row.queue_s for row in own)
-    line = (
-        f"Of {seconds(waited_s)} that fetching threads stood waiting for storage, their requests "
-        f"were at the device for {seconds(min(busy_s, waited_s))}"
-    )
     taken, _ = _others(trace, device)
-    # What encryption or a thread pool of the kernel asks for on behalf of others is its own.
-    if busy_s + queue_s + taken.get(_KERNEL, 0.0) < _MOST * waited_s:
-        return (
-            f"{line}: most of it passed before a request was made, in the file system, for a place "
-            "in the queue, or held back by a limit (io.max of the control group)."
-        )
     if busy_s + queue_s < _MOST * waited_s:
-        return f"{line}."
+        # What encryption or a thread pool of the kernel asks for on behalf of others is its own.
+        known_s = busy_s + queue_s + taken.get(_KERNEL, 0.0)
+        return "before" if known_s < _MOST * waited_s else "unclear"
     if queue_s > sum(row.device_s for row in own):
-        return f"{line}, and for longer in its queue: more is asked of it at once than it takes."
-    if _crowded(trace, device):
-        return f"{line}, which others kept busy."
-    return f"{line}: the device itself is what they waited for."
+        return "queue"
+    return "others" if _crowded(trace, device) else "device"

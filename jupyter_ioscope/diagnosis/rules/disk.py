@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
-from jupyter_ioscope.diagnosis.rules._block import block_lines
+from jupyter_ioscope.diagnosis.rules._block import block_lines, held_back
 from jupyter_ioscope.diagnosis.rules._blocked import blocked, overlap_advice
 from jupyter_ioscope.diagnosis.rules._rule import Rule
 from jupyter_ioscope.errors import NotMeasuredError
@@ -33,7 +33,8 @@ def judge(facts: Facts) -> Finding | None:
             "memory is read once only."
             if large
             else overlap_advice(facts) + " Larger reads (many samples in one file) help as well."
-        ),
+        )
+        + held_back(facts),
         toggles=("workers", "prefetch", "read_ahead"),
     )
 
