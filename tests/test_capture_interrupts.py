@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from jupyter_ioscope import api
-from jupyter_ioscope import recording as recording_module
 from jupyter_ioscope.capture.interrupts import held_interrupts
 from jupyter_ioscope.capture.profiler import Profiler, recording
 from jupyter_ioscope.errors import InputError
@@ -189,18 +188,17 @@ def test_an_interrupt_while_a_recording_ends_keeps_the_profile(
 def test_an_interrupt_just_before_a_recording_ends_does_not_leave_it_running(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    held = recording_module.held_interrupts
     came: list[bool] = []
 
     def too_early() -> Any:
         if not came:
             came.append(True)
             raise KeyboardInterrupt
-        return held()
+        return held_interrupts()
 
     p = api.profile(stacks=False)
     p.start()
-    monkeypatch.setattr(recording_module, "held_interrupts", too_early)
+    monkeypatch.setattr("jupyter_ioscope.recording.held_interrupts", too_early)
     with pytest.raises(KeyboardInterrupt):
         p.stop()
     assert came

@@ -21,8 +21,8 @@ from jupyter_ioscope.views.outliers import outliers, stall_text
 from jupyter_ioscope.views.payload import report_payload
 from jupyter_ioscope.views.text import report_text
 from tests import builders
+from tests.outlier_loops import periodic, span
 from tests.simulator import MS, PID, S
-from tests.test_diagnosis_outliers import periodic, span
 from tests.view_values import HOSTILE, diagnosis, is_inert, profile, waits
 
 
