@@ -10,7 +10,7 @@ import torch
 
 from tests.bench.hf_sets import collate_lists, tensors_of, text_loader, text_rows
 from tests.bench.hf_steps import STEPS
-from tests.bench.table import hf_step_rows
+from tests.bench.rows_hf import hf_step_rows
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ import pytest
 from tests.bench import run
 from tests.bench.measure import at_most_interval, cpu_s, ratio_interval
 from tests.bench.merge import merged, sections
-from tests.bench.table import judged, page
+from tests.bench.row import judged
+from tests.bench.table import page
 
 
 def test_a_known_ratio_lies_inside_its_interval() -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
+
+from tests.bench.row import Row, judged, reached, signed_percent, table
+from tests.bench.rows_hf import HF_NOTE, hf_step_rows
+from tests.bench.rows_storage import FIO_NOTE, HOW_JOINED, blocked_rows, storage_fio_rows
 
 INTRODUCTION = """\
 # Measurements
@@ -17,16 +21,6 @@ Intervals are 95 %. A ratio compares runs that alternated in one process, so tha
 other work falls on both sides. *Met* says whether the value reached the goal; *within doubt* that
 the interval reaches to both sides of the goal.
 """
-
-
-class Row(NamedTuple):
-    """One line of the table. `value` and the interval are in the unit of `goal`."""
-
-    what: str
-    measured: str
-    interval: str
-    goal: str
-    met: str
 
 
 def page(results: dict[str, Any]) -> str:
@@ -43,25 +37,6 @@ def page(results: dict[str, Any]) -> str:
 def where(result: dict[str, Any]) -> str:
     quick = "; quick run, few repetitions" if result["quick"] else ""
     return f"{result['machine']}; {result['date']}{quick}."
-
-
-def table(rows: list[Row]) -> str:
-    """A Markdown table."""
-    head = "| what | measured | interval | goal | reached |\n|---|---|---|---|---|\n"
-    return head + "".join("| " + " | ".join(row) + " |\n" for row in rows)
-
-
-def judged(value: float, low: float, high: float, goal: float) -> str:
-    """Whether an upper goal was reached, honestly where the interval straddles it."""
-    if high <= goal:
-        return "met"
-    if low > goal:
-        return "not met"
-    return f"{'met' if value <= goal else 'not met'}, within doubt"
-
-
-def reached(value: float, goal: float) -> str:
-    return "met" if value <= goal else "not met"
 
 
 def slowdown_rows(result: dict[str, Any]) -> Iterator[Row]:
@@ -285,148 +260,6 @@ def sample_cache_rows(result: dict[str, Any]) -> Iterator[Row]:
     )
 
 
-def hf_step_rows(result: dict[str, Any]) -> Iterator[Row]:
-    """Every value of every step, then what the last step brings against each beginning."""
-    gains: dict[str, dict[str, float]] = {name: {} for name in HF_GOALS}
-    for kind, found in result["sets"].items():
-        for step, values in found["steps"].items():
-            for name, (what, show) in HF_VALUES.items():
-                middle, low, high = (show(value) for value in values[name])
-                several = f"{low} to {high}" if found["runs"] > 1 else "one run"
-                yield Row(f"{kind}, {HF_STEPS[step]}: {what}", middle, several, "", "")
-        for step in ("list", "memory"):
-            if step in found["steps"]:
-                first, last = found["steps"][step], found["steps"]["everything"]
-                name = f"{kind}, from {HF_STEPS[step]}"
-                gains["samples_per_s"][name] = last["samples_per_s"][0] / first["samples_per_s"][0]
-                for what in ("cpu_ms", "peak_bytes", "first_s"):
-                    gains[what][name] = first[what][0] / last[what][0]
-    yield Row(
-        "threads that wanted a core meanwhile", f"{result['load']:.0f}", "load average", "", ""
-    )
-    for name, (what, goal) in HF_GOALS.items():
-        all_of_it = "; ".join(f"{start} × {gain:.1f}" for start, gain in gains[name].items())
-        best = max(gains[name].values())
-        wanted = f"at least × {goal:g} on one set" if goal else ""
-        yield Row(what, all_of_it, "", wanted, reached(goal, best) if goal else "")
-
-
-def megabytes(value: float) -> str:
-    return f"{value / 1e6:,.0f} MB"
-
-
-def signed_percent(fraction: float) -> str:
-    return f"{100 * fraction:+.1f} %"
-
-
-def storage_fio_rows(result: dict[str, Any]) -> Iterator[Row]:
-    """Ratios to fio: reached where the ratio lies within the goal, on either side."""
-    if "skipped" in result:
-        yield Row("against fio", "not measured", result["skipped"], "", "")
-        return
-    told = {
-        "health check, sequential read": (result["health"]["read"], 0.10),
-        "health check, random read, median latency": (result["health"]["random"], 0.20),
-    }
-    for name, found in result["engines"].items():
-        told[f"bench `engines`, {name}, requests a second"] = (found, 0.15)
-    for what, ((value, low, high), goal) in told.items():
-        met = abs(value - 1) <= goal
-        surely = abs(low - 1) <= goal and abs(high - 1) <= goal
-        never = not met and (low > 1 + goal or high < 1 - goal)
-        yield Row(
-            what,
-            f"× {value:.2f} of fio's",
-            f"{low:.2f} to {high:.2f}",
-            f"within {goal:.0%}",
-            ("met" if met else "not met") + ("" if surely or never else ", within doubt"),
-        )
-
-
-HOW_JOINED = """\
-How stacks and states are joined. py-spy writes no time of a sample that could be compared with
-another clock, and no state; a thread that samples stacks from inside sees other threads mostly
-where they let go of the interpreter lock (GIL). So a thread inside each process reads, about
-twenty times a second, the main thread's `syscall` and its stack in one go without letting go of
-the GIL: until it does, no other thread can run Python, and the stack is the one of that wait.
-Instants at which the thread ran are dropped, and so are those for which the GIL had to be waited
-for: they come at the beginning of a wait and would favour what follows long work. Which part of the
-time was spent in which state comes from the states read from outside and from exact thread times.
-
-The loader below waits for a slow file (FUSE) in `read_rows`, burns CPU in `burn` and, in the second
-half of the table, waits for the same file in `read_labels` for every other sample. Its functions
-take their own blocked time from the kernel. All are parts of the time inside fetches; where other
-programs keep the cores busy, standing in line for a core makes up the rest.
-"""
-
-
-def blocked_rows(result: dict[str, Any]) -> Iterator[Row]:
-    if "skipped" in result:
-        yield Row("stacks by state", "not measured", result["skipped"], "", "")
-        return
-    for run in result["runs"]:
-        for name, row in run["found"].items():
-            off = 100 * (row["said"] - row["true"])
-            half = 196 * row["error"]
-            goal = f"within 5 of {100 * row['true']:.1f} %" if run["wait_ms"] >= 5 else ""
-            what = f"`{name}`, waits of {run['wait_ms']:g} ms"
-            if len(run["found"]) > 1:
-                what += ", two functions"
-            yield Row(
-                what,
-                f"{100 * row['said']:.1f} % (off by {off:+.1f}); one wait "
-                f"{row['mean_wait_ms']:.1f} ms",
-                f"± {half:.1f} points of sampling, {row['instants']} instants",
-                goal,
-                (reached(abs(off), 5.0) if goal else ""),
-            )
-    cost = result["cpu_fraction"]
-    yield Row(
-        "CPU of the sampling thread, a process, share of a core",
-        f"{cost:.2%}",
-        "the highest of all processes",
-        "at most 1%",
-        reached(cost, 0.01),
-    )
-
-
-HF_STEPS = {
-    "list": "a list of samples",
-    "memory": "kept in memory",
-    "mapped": "mapped, torch's format",
-    "everything": "everything",
-}
-HF_VALUES: dict[str, tuple[str, Callable[[float], str]]] = {
-    "samples_per_s": ("samples a second", lambda value: f"{value:,.0f}"),
-    "cpu_ms": ("CPU a sample", lambda value: f"{value:.3f} ms"),
-    "first_s": ("load to first batch", lambda value: f"{1e3 * value:,.0f} ms"),
-    "peak_bytes": ("highest memory", megabytes),
-    "peak_own_bytes": ("highest memory without pages of files", megabytes),
-}
-HF_GOALS = {
-    "samples_per_s": ("everything: samples a second higher by", 3.7),
-    "cpu_ms": ("everything: CPU a sample less by", 0.0),
-    "peak_bytes": ("everything: highest memory lower by", 4.0),
-    "first_s": ("everything: load to first batch shorter by", 10.0),
-}
-HF_NOTE = """\
-Two sets: 100,000 rows of 128 token ids, a mask and a text, and photographs that are brought to
-224 x 224 (a quick run takes fewer). *A list of samples*: `to_list()`, as in a dataset class that
-holds its samples, with two workers. *Kept in memory*: loaded with `keep_in_memory=True`, rows are
-Python lists (photographs: decoded pictures), two workers. *Mapped*: the table stays in its file,
-rows are tensors. *Everything*: text in the narrowest types on disk, only the columns that are used,
-a batch from one call as an Arrow table whose columns become tensors, no workers; photographs
-encoded until the decoder may leave out detail (their pixels differ slightly). Every run is a
-process of its own, steps take turns, all files are in the page cache. Medians, and lowest to
-highest in the third column. Memory is the proportional set size of the process and its workers,
-with Python, torch and `datasets` in it. It holds pages of mapped files that were read, which the
-system takes back when it needs memory.
-"""
-FIO_NOTE = """\
-One file of 64 MiB, read past the page cache by our own engines and by fio, in turns. Median of the
-ratios of runs that follow each other, with a bootstrap interval. Both need the processor for each
-request, and run at the highest priority that they are allowed.
-"""
 NOTES = {"storage_fio": FIO_NOTE, "blocked_stacks": HOW_JOINED, "hf_steps": HF_NOTE}
 
 
