@@ -21,12 +21,10 @@ import numpy
 import pytest
 import torch
 
-from jupyter_ioscope.trials import effects, open_files, tree
+from jupyter_ioscope.trials import effects, open_files
 from jupyter_ioscope.trials.child import Job
-from jupyter_ioscope.trials.connections import advice
 from jupyter_ioscope.trials.effects import Effects, NoteEffects
-from jupyter_ioscope.trials.isolation import Isolation
-from jupyter_ioscope.trials.outcome import Watch
+from tests.isolated import acted
 
 pytestmark = [
     pytest.mark.timeout(60),
@@ -65,11 +63,6 @@ def state(folder: Path) -> dict[str, Any]:
         )
         for path in sorted(folder.rglob("*"))
     }
-
-
-def acted(job: Job) -> dict[str, Any]:
-    with Isolation() as isolation:
-        return isolation.run(job, Watch(silence_s=30))[0]
 
 
 def test_files_are_put_back_and_the_rest_is_named(tmp_path: Path) -> None:
@@ -224,83 +217,6 @@ def test_databases_are_not_copied_without_what_lies_beside_them(tmp_path: Path) 
     assert rows[0][1] == str(tmp_path / "db")
 
 
-def talk(
-    emit: Any, stop: Any, folder: str, notes: str, sock: Any, pipe: Any, port: int
-) -> dict[str, Any]:
-    """A job that talks through what was open before it, and through a connection of its own."""
-    NoteEffects(notes, (folder,)).install()
-    sent = sock.send(b"number"), sock.sendall(b"all"), sock.sendmsg([b"me", b"ssage"])
-    with sock.makefile("wb") as file:
-        file.write(b"file")
-    pipe.write(b"piped")
-    pipe.flush()
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
-        own.sendto(b"datagram", ("127.0.0.1", port))
-    with pytest.raises(ConnectionError) as caught:
-        os.write(sock.fileno(), b"as a library in C would")
-    return {"sent": sent, "heard": sock.recv(1).decode(), "advice": advice(caught.value)}
-
-
-def test_connections_that_were_open_before_carry_nothing_of_a_run(tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        socket.create_connection(server.getsockname()[:2]) as client,
-        subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as cat,
-    ):
-        connection, _ = server.accept()
-        port = server.getsockname()[1]
-        arguments = (str(tmp_path / "notes"), client, cat.stdin, port)
-        result = acted(Job("A", talk, arguments, needs_child=True))
-        client.sendall(b"mine")
-        assert connection.recv(100) == b"mine"
-        connection.sendall(b"answer")
-        assert client.recv(100) == b"answer"
-        assert cat.communicate(b"mine")[0] == b"mine"
-        connection.close()
-    assert result["sent"] == [6, None, 7]
-    assert result["heard"] == ""
-    assert "open this one in the cell" in result["advice"]
-    found = Effects()
-    found.read(str(tmp_path / "notes"))
-    assert found.sent == ["a program that it has a pipe to", f"127.0.0.1:{port}"]
-    assert found.network == [f"127.0.0.1:{port}"]
-    assert "nothing arrived" in " ".join(found.sentences())
-
-
-def start_programs(emit: Any, stop: Any, folder: str) -> dict[str, Any]:
-    """A job that starts one program in a session of its own, and one that nobody is parent of."""
-    one = subprocess.Popen(["sleep", "50"], start_new_session=True)
-    two = subprocess.run(
-        ["setsid", "sh", "-c", "sleep 50 >&- & echo $!"], stdout=subprocess.PIPE, check=True
-    )
-    return {"pids": [one.pid, int(two.stdout)]}
-
-
-def test_programs_that_a_run_started_end_with_it() -> None:
-    pids = acted(Job("A", start_programs, ()))["pids"]
-    assert [tree.started(pid) for pid in pids] == ["", ""]
-
-
-def test_errors_of_connections_that_a_copy_cannot_use_come_with_advice(tmp_path: Path) -> None:
-    database = sqlite3.connect(":memory:")
-    caught: list[BaseException] = []
-
-    def use() -> None:
-        try:
-            database.execute("select 1")
-        except sqlite3.ProgrammingError as error:
-            caught.append(error)
-
-    thread = threading.Thread(target=use)
-    thread.start()
-    thread.join()
-    database.close()
-    assert "SQLite cannot be used in a copy" in advice(caught[0])
-    assert "open this one in the cell" in advice(OSError("server closed the connection"))
-    assert advice(ValueError("invalid literal")) == ""
-
-
 def with_threads(emit: Any, stop: Any, folder: str, notes: str, place: str) -> dict[str, Any]:
     """A job whose threads change files while another one's is being kept."""
     noted = NoteEffects(notes, (folder,))
@@ -351,41 +267,6 @@ def test_rights_and_times_of_files_are_put_back(tmp_path: Path) -> None:
     Effects().read(str(tmp_path / "notes"))
     after = marked.stat()
     assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
-
-
-def exec_without_files(emit: Any, stop: Any, folder: str, notes: str, path: str) -> dict[str, Any]:
-    """A job that starts a program as pexpect does, and so `!program` in a notebook: all descriptors
-    are closed first. Then another file may get the journal's number."""
-    noted = NoteEffects(notes, (folder,))
-    noted.install()
-    with open(path, "a") as log:
-        os.dup2(log.fileno(), noted._fd)
-        (Path(path).parent / "new").write_text("new")
-        log.write("mine")
-    pid = os.fork()
-    if pid == 0:
-        os.closerange(3, 256)
-        try:
-            os.execv("/bin/true", ["true"])
-        except BaseException:
-            os._exit(1)
-    return {
-        "status": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]),
-        "log": Path(path).read_text(),
-    }
-
-
-def test_programs_start_and_files_are_noted_where_descriptors_were_closed(tmp_path: Path) -> None:
-    notes, place = tmp_path / "notes", tmp_path / "place"
-    notes.mkdir()
-    place.mkdir()
-    (place / "log").write_text("log ")
-    job = Job("A", exec_without_files, (str(notes), str(place / "log")), needs_child=True)
-    assert acted(job) == {"status": 0, "log": "log mine"}
-    found = Effects()
-    found.read(str(notes))
-    assert found.programs == ["/bin/true"]
-    assert found.files == {str(place / "log"): "put back", str(place / "new"): "removed"}
 
 
 def write(emit: Any, stop: Any, folder: str, notes: str, path: str) -> dict[str, Any]:
