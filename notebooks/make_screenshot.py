@@ -3,7 +3,8 @@
     make screenshot
 
 Nothing is staged: the pictures show what this machine measured, with a comparison that was started
-by the report's own button, and the panel beside a cell that runs.
+by the report's own button, and the panel beside a cell that runs. Each is taken in JupyterLab's
+light theme and in its dark one; the README shows the one that suits its reader's page.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ HEIGHT_PIXELS = 3600  # the whole report at once
 PANEL_HEIGHT_PIXELS = 720
 PANEL_MS = 5_000  # so that its lines have a length to be seen
 MARGIN_PIXELS = 8
+THEMES = {"": "JupyterLab Light", "-dark": "JupyterLab Dark"}  # ends of the files' names
+THEME_MS = 700  # its style sheet comes with one of the next frames, and canvases after it
 SELECT = """(id, below) => {
     const notebook = window.jupyterapp.shell.currentWidget.content;
     const ids = notebook.widgets.map(cell => cell.model.sharedModel.getId());
@@ -73,12 +76,12 @@ def take(lab: Lab) -> None:
     report.get_by_role("button", name="Run A/B").click()
     comparison = report.locator(".ioscope-comparison")
     comparison.wait_for()
-    photograph(lab, "report.png", report, comparison)
+    photograph(lab, "report", report, comparison)
     sections = [report.locator(f"[data-section='{name}']") for name in ("Timeline", "Flame graph")]
     for section in sections:
         section.locator("summary").first.click()
     sections[1].locator("canvas").wait_for()
-    photograph(lab, "details.png", *sections)
+    photograph(lab, "details", *sections)
     take_panel(lab)
 
 
@@ -91,19 +94,25 @@ def take_panel(lab: Lab) -> None:
     lab.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-cell')")
     panel.locator("[data-key=throughput]").filter(has_text="/s").wait_for()
     lab.page.wait_for_timeout(PANEL_MS)
-    photograph(lab, "panel.png", panel)
+    photograph(lab, "panel", panel)
     lab.wait_idle()
 
 
 def photograph(lab: Lab, name: str, first: Locator, last: Locator | None = None) -> None:
-    """From the top of one element to the bottom of the other."""
-    first.evaluate("element => element.scrollIntoView()")  # the page is as high as both
-    top, bottom = first.bounding_box(), (last or first).bounding_box()
-    if top is None or bottom is None:
-        raise RuntimeError(f"{name}: what it shows is not on the screen")
-    height = bottom["y"] + bottom["height"] - top["y"] + MARGIN_PIXELS
+    """From the top of one element to the bottom of the other, in both themes."""
     PICTURES.mkdir(exist_ok=True)
-    path = PICTURES / name
+    for ending, theme in THEMES.items():
+        lab.theme(theme)
+        lab.page.wait_for_timeout(THEME_MS)
+        first.evaluate("element => element.scrollIntoView()")  # the page is as high as both
+        shoot(lab, PICTURES / f"{name}{ending}.png", first, last or first)
+
+
+def shoot(lab: Lab, path: Path, first: Locator, last: Locator) -> None:
+    top, bottom = first.bounding_box(), last.bounding_box()
+    if top is None or bottom is None:
+        raise RuntimeError(f"{path.name}: what it shows is not on the screen")
+    height = bottom["y"] + bottom["height"] - top["y"] + MARGIN_PIXELS
     lab.page.screenshot(path=path, clip={**top, "height": height})
     with Image.open(path) as picture:
         picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(
