@@ -259,7 +259,8 @@ def test_a_class_of_the_main_module_under_spawn_really_is_found(tmp_path: Path) 
     finally:
         profile = profiler.stop(ended_by)
         main.pop("Rows")
-    assert causes(diagnose(profile)) == ["not_importable_in_worker"]
+    found = [cause for cause in causes(diagnose(profile)) if cause != "cores_taken"]
+    assert found == ["not_importable_in_worker"]
 
 
 @pytest.mark.parametrize(("running", "found"), [(1.0, True), (0.2, False)])
