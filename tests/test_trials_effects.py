@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import shutil
@@ -296,3 +297,16 @@ def test_a_run_that_does_nothing_outside_has_nothing_to_say(tmp_path: Path) -> N
     found = Effects()
     found.read(str(tmp_path))
     assert found.sentences() == []
+
+
+def make_semaphore(emit: Any, stop: Any, folder: str, name: str) -> dict[str, Any]:
+    """A job that is ended as multiprocessing has made a semaphore, and not yet unlinked it."""
+    call = ctypes.pythonapi["sem_open"]
+    call.restype = ctypes.c_void_p
+    return {"made": bool(call(name.encode(), os.O_CREAT | os.O_EXCL, 0o600, 1))}
+
+
+def test_a_semaphore_goes_with_its_maker_though_it_was_mapped_by_another_name() -> None:
+    name = f"/ioscope-test-{os.getpid()}"
+    assert acted(Job("A", make_semaphore, (name,))) == {"made": True}
+    assert not os.path.exists(f"/dev/shm/sem.{name[1:]}")

@@ -79,6 +79,7 @@ class Isolation:
 
     def _follow(self, job: Job, watch: Watch, start: Any) -> tuple[dict[str, Any], int]:
         in_child.prepare_libc()
+        in_child.prepare_imports()
         read_fd, write_fd = os.pipe()
         child: Child | None = None
         future: Future[int] = forker().start(lambda: start(write_fd))

@@ -21,6 +21,7 @@ _POLL_S = 0.05
 _MEMORY_EVERY_S = 0.25  # PSS costs the watched process about 0.5 ms a reading
 _SHARED = "/dev/shm/"
 _STOP_S = 0.1
+_LOOK_S = 0.003  # between two looks whether all have ended
 _GRACE_S = 0.5  # for resource trackers to unlink semaphores once everything else is gone
 
 
@@ -102,9 +103,10 @@ class Child:
     def end(self) -> None:
         """Kill the whole tree, wait for it, and remove what it may have left in shared memory."""
         # Stopped, nobody makes anything new between the look and the end.
+        self._reap()
         self._find_and_stop()
         self._until_stopped()
-        segments = _segments(set(self.seen))
+        segments = _segments(self.seen)
         segments -= _segments({os.getpid()})  # the user's own, inherited
         # Resource trackers ignore SIGTERM: they see everybody else go, tidy up, and end. One that
         # was only about to start cannot, so what is left is removed below.
@@ -112,14 +114,14 @@ class Child:
         self._signal(signal.SIGCONT)
         until = time.monotonic() + _GRACE_S
         while self._alive() and time.monotonic() < until:
-            time.sleep(0.01)
+            time.sleep(_LOOK_S)
         self._signal(signal.SIGKILL)
         if self.status is None:
             with contextlib.suppress(ChildProcessError):
                 self.status = os.waitpid(self.pid, 0)[1]
         until = time.monotonic() + _GRACE_S
         while self._members() and time.monotonic() < until:
-            time.sleep(0.01)
+            time.sleep(_LOOK_S)
         os.close(self.read_fd)
         for pid in self.seen:
             segments.update(glob.glob(f"/dev/shm/torch_{pid}_*"))
@@ -143,9 +145,10 @@ class Child:
         while known < len(self.seen):
             known = len(self.seen)
             self._signal(signal.SIGSTOP)
-            if self.status is None:
+            if tree.started(self.pid):  # all of it is below: it keeps orphans
                 self._saw(tree.descendants(self.pid))
-            self._saw(tree.group_members(self.pid))  # workers that outlived their parent
+            else:
+                self._saw(tree.group_members(self.pid))
 
     def _saw(self, pids: Iterable[int]) -> None:
         for pid in pids:
@@ -153,19 +156,12 @@ class Child:
                 self.seen[pid] = tree.started(pid)
 
     def _members(self) -> list[int]:
-        return [*tree.group_members(self.pid), *self._outside()]
-
-    def _outside(self) -> list[int]:
-        """Living programs that were started below, in a process group of their own."""
-        return [
-            pid
-            for pid, began in self.seen.items()
-            if began and tree.started(pid) == began and tree.group(pid) != self.pid
-        ]
+        """Those of the processes seen that are still there."""
+        return [pid for pid, began in self.seen.items() if began and tree.started(pid) == began]
 
     def _signal(self, number: int) -> None:
-        for pid in self._outside():
-            if pid != self.pid:
+        for pid in self._members():
+            if pid != self.pid and tree.group(pid) != self.pid:  # a program in its own group
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, number)
         # Its group is gone or not yet made when it has just ended or just begun.
@@ -174,22 +170,32 @@ class Child:
                 send(self.pid, number)
 
 
-def _segments(pids: set[int]) -> set[str]:
-    """Shared memory and semaphores that these processes have open or mapped, by path."""
+def _segments(pids: Iterable[int]) -> set[str]:
+    """Shared memory and semaphores that these processes have open or mapped, by path.
+
+    Their files are told by inode, too: sem_open(3) maps a file by a name that it then takes away,
+    after giving it the one that stays.
+    """
     found: set[str] = set()
+    inodes: set[int] = set()
     for pid in pids:
         with contextlib.suppress(OSError):
             for fd in os.listdir(f"/proc/{pid}/fd"):
                 with contextlib.suppress(OSError):
                     path = os.readlink(f"/proc/{pid}/fd/{fd}")
-                    if path.startswith(_SHARED) and not path.endswith(" (deleted)"):
+                    if path.startswith(_SHARED):
                         found.add(path)
+                        inodes.add(os.stat(f"/proc/{pid}/fd/{fd}").st_ino)
         with contextlib.suppress(OSError), open(f"/proc/{pid}/maps") as maps:
             for line in maps:
-                _, there, name = line.rstrip("\n").partition(_SHARED)
-                if there and not name.endswith(" (deleted)"):
+                before, there, name = line.rstrip("\n").partition(_SHARED)
+                if there:
                     found.add(_SHARED + name)
-    return found
+                    inodes.add(int(before.split()[4]))
+    if inodes:
+        with contextlib.suppress(OSError), os.scandir(_SHARED) as entries:
+            found.update(entry.path for entry in entries if entry.inode() in inodes)
+    return {path for path in found if not path.endswith(" (deleted)")}
 
 
 def _how(status: int | None) -> str:
