@@ -114,11 +114,9 @@ def test_a_throttled_device_gives_as_many_bytes_a_second_as_told(tmp_path: Path)
     path = tmp_path / "data"
     cold_files.write_through(path, os.urandom(8 << 20))
     cold_files.evict([path])
-    free_s = took_s(path.read_bytes)
-    cold_files.evict([path])
     with throttled.throttled(tmp_path, bytes_per_s=16 << 20):
         slow_s = took_s(path.read_bytes)
         group = Path("/proc/self/cgroup").read_text()
-    assert slow_s > max(0.3, free_s)
+    assert slow_s > 0.3  # half a second of 8 MiB; never less, however fast the device is
     assert "ioscope-test" in group
     assert "ioscope-test" not in Path("/proc/self/cgroup").read_text()
