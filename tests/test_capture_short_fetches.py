@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader, Dataset  # noqa: E402
 
 from jupyter_ioscope.api import profile  # noqa: E402
-from jupyter_ioscope.capture.loaders._torch_fetch import MARKS  # noqa: E402
+from jupyter_ioscope.capture.loaders._torch_fetch import left_worker, worker_marks  # noqa: E402
 from jupyter_ioscope.capture.loaders._torch_worker import _Tasks  # noqa: E402
 from jupyter_ioscope.capture.records import (  # noqa: E402
     WorkerLog,
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(120)
 def log(tmp_path: Path) -> Iterator[WorkerLog]:
     made = WorkerLog(str(tmp_path), worker=0, loader=0, epoch=0, created_ns=0)
     yield made
-    MARKS.light, MARKS.start = False, None
+    left_worker()
     made.close()
 
 
@@ -47,7 +47,8 @@ def fetched(log: WorkerLog, folder: Path, works: list[Callable[[], None]]) -> li
     tasks = _Tasks(log, iterable=False)
     for number, work in enumerate(works):
         tasks.came = (number, [1, 2, 3])
-        MARKS.start = time.monotonic_ns() if MARKS.light else usage()
+        marks = worker_marks()
+        marks.start = time.monotonic_ns() if marks.light else usage()
         work()
         tasks.goes((number, [1, 2, 3]))
     (file,) = read_worker_files(str(folder))

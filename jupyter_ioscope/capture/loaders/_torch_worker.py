@@ -11,7 +11,11 @@ from typing import Any
 
 from jupyter_ioscope.capture.batch_digest import DigestOfBatch, DigestOfMapBatch
 from jupyter_ioscope.capture.loaders._loader import WorkerSettings
-from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, left_worker, watched_in_worker
+from jupyter_ioscope.capture.loaders._torch_fetch import (
+    left_worker,
+    watched_in_worker,
+    worker_marks,
+)
 from jupyter_ioscope.capture.observers._observer import InWorker, start_in_worker
 from jupyter_ioscope.capture.patching import Patches
 from jupyter_ioscope.capture.records import SizeOfBatch, Usage, WorkerLog, usage
@@ -121,6 +125,7 @@ class _Tasks:
         "_last",
         "_left",
         "_log",
+        "_marks",
         "_resumed",
         "_size_of",
         "came",
@@ -128,7 +133,7 @@ class _Tasks:
 
     def __init__(self, log: WorkerLog, iterable: bool) -> None:
         self.came: Any = None  # the newest message: the task of the fetch that follows
-        self._log = log
+        self._log, self._marks = log, worker_marks()
         self._iterable = iterable
         self._resumed = 0
         self._last = usage()
@@ -140,7 +145,7 @@ class _Tasks:
     def goes(self, item: Any) -> None:
         """A task's number and its batch go to the consumer."""
         message, self.came = self.came, None
-        marks = MARKS
+        marks = self._marks
         start = marks.start
         if start is None:
             if message is not None and type(message) is not tuple:
@@ -182,13 +187,13 @@ class _Tasks:
         if self._iterable:  # the last batch of a stream can be short
             samples = min(samples, samples_in(data, samples))
             digest = self._digest_of(data)
-        collate_start_ns = MARKS.collate_start_ns
+        collate_start_ns = self._marks.collate_start_ns
         self._log.fetch(start, end, collate_start_ns, task, self._resumed, samples, size, digest)
 
     def _begins_again(self) -> None:
         """A persistent worker begins a new epoch."""
         self._resumed += 1
-        MARKS.light = False  # a short fetch is of the same epoch as the whole one before it
+        self._marks.light = False  # a short fetch is of the same epoch as the whole one before it
         self._digest_of.restart()
         self._digest_of_map.restart()
 
@@ -221,17 +226,27 @@ class _Queue:
         return getattr(self._queue, name)
 
 
+# Arguments are named as in `multiprocessing.Queue`: passing any on costs more than all the rest.
 class _IndexQueue(_Queue):
-    def get(self, *args: Any, **keywords: Any) -> Any:
-        tasks = self._tasks
-        message = tasks.came = self._queue.get(*args, **keywords)
+    def __init__(self, queue: Any, tasks: _Tasks) -> None:
+        super().__init__(queue, tasks)
+        self._get = queue.get
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        message = self._get(timeout=timeout) if block else self._get(block, timeout)
+        self._tasks.came = message
         return message
 
 
 class _DataQueue(_Queue):
-    def put(self, item: Any, *args: Any, **keywords: Any) -> Any:
+    def __init__(self, queue: Any, tasks: _Tasks) -> None:
+        super().__init__(queue, tasks)
+        self._put = queue.put
+        self._goes = tasks.goes
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> Any:
         try:  # noqa: SIM105 - suppress() costs more than all of `goes`
-            self._tasks.goes(item)
+            self._goes(item)
         except Exception:
             pass
-        return self._queue.put(item, *args, **keywords)
+        return self._put(item) if block and timeout is None else self._put(item, block, timeout)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import Any
 
-from jupyter_ioscope.capture.loaders._torch_fetch import MARKS
+from jupyter_ioscope.capture.loaders._torch_fetch import worker_marks
 from jupyter_ioscope.capture.observers._file_kinds import file_uses
 from jupyter_ioscope.capture.observers._observer import InWorker, Observed, Watched
 from jupyter_ioscope.capture.observers._open_counts import KeptCounts, OpenCounts, read_kept
@@ -157,10 +157,10 @@ class _ConsumerPhase:
 
 
 def _worker_phase() -> Callable[[], int]:
-    marks = MARKS.__dict__  # the calling thread's: seen from threads that help in a fetch as well
+    marks = worker_marks()  # of the thread that fetches: threads may help it
 
     def phase() -> int:
-        return _FETCH if marks.get("start") is not None else _OTHER
+        return _FETCH if marks.start is not None else _OTHER
 
     return phase
 
