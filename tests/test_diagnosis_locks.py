@@ -16,7 +16,7 @@ from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.gil_holders import runners
 from jupyter_ioscope.diagnosis.locks import longest_line
 from jupyter_ioscope.diagnosis.rules import gil, lock
-from jupyter_ioscope.model.observed import BlockedStack, BlockedStacks
+from jupyter_ioscope.model.observed import BlockedStack, BlockedStacks, LineCalls
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import STATES, Frame, Stack, Stacks, ThreadReadings
 from tests import builders
@@ -87,6 +87,31 @@ def test_a_file_lock_is_named_with_its_file() -> None:
     found = lock.judge(Facts(named))
     assert found is not None
     assert "a file lock (flock) on /data/index.lock" in found.title
+
+
+def inside_one_worker(*calls: str) -> Profile:
+    """`in_line` at something that other processes have no part in; telling calls of the code."""
+    made, futex = in_line(), STATES.index("futex")
+    assert made.blocked is not None
+    stacks = tuple(row._replace(state=futex) for row in made.blocked.stacks)
+    threads = tuple(
+        replace(row, states=tuple(futex if STATES[state] == "lock" else state
+                                  for state in row.states))
+        for row in made.threads
+    )  # fmt: skip
+    known = (LineCalls("/home/me/data.py", 0, calls),) if calls else ()
+    blocked = replace(made.blocked, stacks=stacks)
+    return replace(made, blocked=blocked, threads=threads, calls=known)
+
+
+def test_a_wait_for_threads_of_a_library_is_not_called_a_lock_for_certain() -> None:
+    found = lock.judge(Facts(inside_one_worker()))
+    assert found is not None
+    assert found.title == "Fetches wait for a lock, or for threads of a library"
+    assert "torch.set_num_threads(1)" in found.advice
+    known = lock.judge(Facts(inside_one_worker("threading.Lock")))
+    assert known is not None
+    assert known.title == "Fetches stand in line for a lock of this process"
 
 
 def test_without_stacks_by_state_the_rule_judges_as_before() -> None:

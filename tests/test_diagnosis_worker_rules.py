@@ -397,6 +397,16 @@ def test_hand_over_that_waits_for_the_gil_is_not_the_batches_fault() -> None:
     assert diagnose(taking_over("running")).findings[0].cause == "workers_overhead"
 
 
+def test_a_worker_that_waits_for_its_own_threads_stands_in_no_line_for_a_lock() -> None:
+    states = {"cpu": 0.1, "run_queue": 0.4, "lock": 0.5}
+    crowded = with_helpers(builders.profile(2, cpus=2, states=states, step_ms=0.5), 0, 8)
+    causes = [row.cause for row in diagnose(crowded).findings]
+    assert causes[0] == "thread_oversubscription"
+    assert "lock_contention" not in causes
+    alone = builders.profile(2, cpus=2, states=states, step_ms=0.5)
+    assert diagnose(alone).findings[0].cause == "lock_contention"
+
+
 def uneven(slow_ms: float, *, held_up: bool) -> Profile:
     """Every tenth fetch takes `slow_ms`, on the CPU or in line for a core; no sampler ran."""
     made = builders.profile(2, fetch_ms=5, fetch_cv=0.0, step_ms=1, batches=200)

@@ -77,13 +77,6 @@ def starting(profile: Profile) -> Spent:
     return _spent(rows)
 
 
-def importing_fraction(profile: Profile) -> float:
-    """Of the samples of started workers before their loop, the part that imports libraries; 0
-    where none was seen. The rest unpacks what they were sent."""
-    imports, whole = worker_starts(profile)
-    return imports / whole if whole else 0.0
-
-
 def worker_starts(profile: Profile) -> tuple[float, float]:
     """(samples that import, all samples) of workers before they entered their loop."""
     stacks = profile.stacks

@@ -101,10 +101,6 @@ class HfFacts:
             return (loader.batch_size or 1) <= 1
         return self.says("wrapped") or not self.says("batched_fetch")
 
-    @property
-    def columns_text(self) -> str:
-        return self.facts.loader.fact("format_columns")
-
     # -- stacks -----------------------------------------------------------------------------------
 
     @cached_property

@@ -165,12 +165,6 @@ class LoopFacts:
         return busy / self.loop.wall_ns
 
     @cached_property
-    def helper_threads_runnable(self) -> float:
-        """Of `runnable`, threads inside workers that are not the worker's own."""
-        rows = [row for row in self.profile.threads if row.role == "other" and row.worker >= 0]
-        return sum(row.run_ns + row.run_queue_ns for row in rows) / self.loop.wall_ns
-
-    @cached_property
     def tree_cpu_ns(self) -> int:
         """CPU of the loop and all its workers: records where there are any, else thread times."""
         served = sum(row.cpu_ns for row in self.profile.fetches if row.worker >= 0)

@@ -82,11 +82,6 @@ class Unrecorded:
         return min(usable, machine.cpu_quota) if machine.cpu_quota else usable
 
     @property
-    def consumer_cores(self) -> float:
-        """Mean number of cores that the cell's thread used."""
-        return _cores(self.consumer)
-
-    @property
     def cores_used(self) -> float:
         """Mean number of cores that the process and all below it used."""
         rows = (self.consumer, *self.helpers, *self.children)

@@ -140,6 +140,11 @@ class Mix:
             return True
         return not locks and bool(self._telling & LOCKING)
 
+    @property
+    def locks(self) -> bool:
+        """Whether the user's files have to do with locks of any kind."""
+        return any(_last(name) in LOCKS or name in LOCKING for name in self._telling)
+
     @cached_property
     def random(self) -> bool:
         """Whether anything was seen that makes samples differ from time to time: frames of random
@@ -154,6 +159,11 @@ class Mix:
                 if "/transforms/" in path and ("random" in name or "get_params" in name):
                     return True
         return False
+
+
+def told_by_code(calls: Iterable[LineCalls]) -> Mix:
+    """A mix without samples, for what the code tells whatever was seen."""
+    return Mix((), calls={(row.file, row.line): row.names for row in calls})
 
 
 def _makes_chance(telling: str) -> bool:

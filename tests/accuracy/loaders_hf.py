@@ -164,7 +164,7 @@ class NeverCached(Loader):
 
     def make_loader(self) -> DataLoader[Any]:
         data = quiet().load_from_disk(str(self.folder / "numbers"))
-        function = functools.partial(halved, numbers=(number for number in range(10_000)))
+        function = functools.partial(halved, numbers=(number for number in range(1_000_000)))
         data = data.map(function, batched=True, batch_size=500, remove_columns="x")
         return DataLoader(data.with_format("torch"), batch_size=400)
 

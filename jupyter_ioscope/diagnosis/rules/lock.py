@@ -8,9 +8,15 @@ from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.locks import Line, longest_line
 from jupyter_ioscope.diagnosis.rules._blocked import blocked
 from jupyter_ioscope.diagnosis.rules._rule import Rule
+from jupyter_ioscope.diagnosis.work import told_by_code
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import percent, plus_minus, seconds
+
+_THREADS = (
+    "If that line computes in a library with threads of its own (matrix products, OpenCV), let "
+    "each worker use one: torch.set_num_threads(1) in worker_init_fn."
+)
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -27,11 +33,14 @@ def judge(facts: Facts) -> Finding | None:
     line = _line(facts) if found is not None else None
     if found is None or line is None:
         return found
+    threads = _maybe_threads(facts, line)
     return replace(
         found,
-        title=f"Fetches stand in line for {line.what}",
+        title="Fetches wait for a lock, or for threads of a library"
+        if threads
+        else f"Fetches stand in line for {line.what}",
         evidence=(*found.evidence[:1], _waiting(line), *_holding(line), *found.evidence[1:]),
-        advice=_advice(line),
+        advice=f"{_THREADS} If it takes a lock: {_advice(line)}" if threads else _advice(line),
         where=line.waiting.where,
     )
 
@@ -41,6 +50,14 @@ def _line(facts: Facts) -> Line | None:
         return longest_line(facts.profile, "consumer" if facts.alone else "worker")
     except NotMeasuredError:
         return None
+
+
+def _maybe_threads(facts: Facts, line: Line) -> bool:
+    """A worker that waits inside its own process, in code that shows no lock: a library that
+    computes with several threads waits for them in the same way."""
+    if line.shared or line.held is not None or facts.alone:
+        return False
+    return not told_by_code(facts.profile.calls).locks
 
 
 def _waiting(line: Line) -> str:

@@ -14,6 +14,9 @@ from jupyter_ioscope.units import percent, significant
 CROWDED = 1.5
 # Of the threads that want to run, so many must be helpers for the threads to be the cause.
 LEAST_HELPERS = 0.3
+_MADE_BY_THREADS = ("head_of_line_blocking", "lock_contention", "blocked_unseen")
+# What a worker that waits for threads of its own library is seen in.
+_FOR_THREADS = ("lock", "other")
 # Threads that carry batches and descriptors; they are no pool of a library.
 _CARRIERS = ("_serve", "QueueFeeder", "ioscope")
 
@@ -34,7 +37,7 @@ def judge(facts: Facts) -> Finding | None:
     many = not facts.alone and facts.workers > facts.cores
     if crowd <= CROWDED or not (many or threads or main):
         return None
-    line = _gain(facts, main)
+    line = _gain(facts, main, threads)
     floor = max(0.0, 1.0 - facts.tree_cpu_ns / facts.cores / facts.loop.wall_ns)
     starts = 0.0 if threads or main else _surplus_starts(facts)
     least, most = min(line.share, floor) + starts, line.high + starts
@@ -60,7 +63,8 @@ def judge(facts: Facts) -> Finding | None:
         advice=_advice(facts, threads, main),
         toggles=_toggles(threads, main),
         # Held up by the crowd, some batches come late: that is no trouble of its own.
-        refines=("head_of_line_blocking",) if threads or main else ("first_batch_setup",),
+        # Nor is the waiting of a worker for its own threads.
+        refines=_MADE_BY_THREADS if threads or main else ("first_batch_setup",),
     )  # fmt: skip
 
 
@@ -86,14 +90,21 @@ def native(row: ThreadReadings) -> bool:
     return row.role == "other" and not any(name in row.name for name in _CARRIERS)
 
 
-def _gain(facts: Facts, main: bool) -> Gain:
-    """Of fetches and hand-over as `gain_queue`; of the step where the consumer's own native threads
-    crowd the cores: it waits for them as long as they stand in line."""
+def _gain(facts: Facts, main: bool, threads: bool) -> Gain:
+    """Of fetches and hand-over as `gain_queue`, and, where workers have native threads, what they
+    wait for those; of the step where the consumer's own native threads crowd the cores:
+    it waits for them as long as they stand in line."""
     line = facts.gain_queue()
+    if threads:
+        line = _plus(line, facts.gain_blocked(*_FOR_THREADS))
     if main:
         queue = facts.gain(Without(step=_queued_step(facts)))
         line = queue if queue.share > line.share else line
     return line.times(facts.own_part_of_line)
+
+
+def _plus(one: Gain, two: Gain) -> Gain:
+    return Gain(*(min(1.0, a + b) for a, b in zip(one, two, strict=True)))
 
 
 def _queued_step(facts: Facts) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts, Gain
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.diagnosis.work import told_by_code
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.model.observed import HeldFile
@@ -71,12 +72,7 @@ def _reads(facts: Facts) -> bool:
 def _guarded(facts: Facts) -> bool:
     """Whether a lock between processes is about. One that is free most of the time is hardly ever
     seen waited for, so the code counts as well, where it is known."""
-    if facts.busy_fraction("lock") >= _LOCKED:
-        return True
-    try:
-        return facts.work.guarded
-    except NotMeasuredError:
-        return False
+    return facts.busy_fraction("lock") >= _LOCKED or told_by_code(facts.profile.calls).guarded
 
 
 def _one_each(facts: Facts, rows: list[HeldFile]) -> bool:
