@@ -2,7 +2,7 @@
 
 Exit codes: the script's own for `record` (1 after an exception); 0 when done; 1 when `storage` or
 `baseline check` found storage degraded; 2 for bad input, and for storage that could not be judged;
-3 when `compare` or `tune` found nothing better.
+3 when `compare` or `tune` found nothing better; 130 when interrupted.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except IoscopeError as error:
         tell(f"ioscope: {error}")
         return 2
+    except KeyboardInterrupt:
+        tell("ioscope: interrupted")
+        return 130  # as shells have it: 128 and the signal's number
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -162,7 +165,7 @@ def _from_script(trace: TracebackType | None, script: str) -> TracebackType | No
 def _report(options: argparse.Namespace) -> int:
     recording = load(options.file)
     _print(recording, options.json)
-    if options.html:
+    if options.html is not None:
         commands.write_report(recording, options.html, options.file)
     return 0
 

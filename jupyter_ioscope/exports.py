@@ -87,7 +87,7 @@ def add_difference(parser: argparse.ArgumentParser) -> None:
 def run_difference(options: argparse.Namespace) -> int:
     found = difference(files.load(options.a), files.load(options.b))
     say(found)
-    if options.html:
+    if options.html is not None:
         from jupyter_ioscope.views.page import page_of
 
         write_page(options.html, page_of(found.report(6000)), options.a, options.b)
@@ -101,7 +101,7 @@ def write_page(path: str, html: str, *profiles: str) -> None:
         InputError: it would take the place of one of them.
         ProfileFileError: it cannot be written.
     """
-    path_text(path, "--html", "the path of the page to write")
+    path = path_text(path, "--html", "the path of the page to write")
     for profile in profiles:
         if os.path.exists(path) and os.path.samefile(path, profile):
             raise InputError(f"{path!r} is the profile itself: give another name for the page")

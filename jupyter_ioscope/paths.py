@@ -18,7 +18,7 @@ _SPECIAL = (
 
 
 def path_text(path: object, name: str = "path", wanted: str = "the path of a file") -> str:
-    """A path as text, as it was given.
+    """A path as text; `~` at its beginning is the home folder, as a notebook's user expects.
 
     Args:
         name: the argument's name, for the sentence.
@@ -34,7 +34,19 @@ def path_text(path: object, name: str = "path", wanted: str = "the path of a fil
         raise InputError(f"{name} is empty (''): give {wanted}")
     if "\0" in text:
         raise InputError(f"{name} is {text!r}, which holds a NUL character: give {wanted}")
-    return text
+    return os.path.expanduser(text)
+
+
+def absolute(text: str) -> str:
+    """The path from the root on.
+
+    Raises:
+        InputError: it is relative, and the working folder of this process is gone.
+    """
+    try:
+        return os.path.abspath(text)
+    except FileNotFoundError as error:
+        raise InputError("the working folder of this process is gone: os.chdir() first") from error
 
 
 def special(mode: int) -> str:

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 import jupyter_ioscope as ioscope
-from jupyter_ioscope import exports
+from jupyter_ioscope import cli, exports
 from jupyter_ioscope.cli import main
 from jupyter_ioscope.errors import InputError, IoscopeError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.recording import Recording
+from jupyter_ioscope.storage import apart
 from tests import builders
 
 NONE = {"None": None, "a number": 3, "nothing": "", "NUL": "a\0b"}
@@ -53,6 +54,13 @@ def test_a_path_in_bytes_is_a_path(tmp_path: Path) -> None:
     path = os.fsencode(tmp_path / "run.ioscope.json")
     recording().save(path)  # type: ignore[arg-type]
     assert ioscope.load(path).profile == builders.profile()  # type: ignore[arg-type]
+
+
+def test_the_home_folder_may_be_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    recording().save("~/run.ioscope.json")
+    assert ioscope.load("~/run.ioscope.json").profile == builders.profile()
+    assert ioscope.load(tmp_path / "run.ioscope.json").profile == builders.profile()
 
 
 def test_a_pipe_is_neither_read_nor_replaced(tmp_path: Path) -> None:
@@ -131,3 +139,35 @@ def test_a_cell_is_not_run_where_its_profile_cannot_be_saved() -> None:
         with pytest.raises(InputError, match=r"--save is .* give the path"):
             parse(line)
     assert parse("--save run.ioscope.json").save == "run.ioscope.json"
+
+
+def test_a_working_folder_that_is_gone_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(InputError, match="working folder"):
+        ioscope.check_storage("x")
+    with pytest.raises(InputError, match="working folder"):
+        ioscope.save_baseline("x")
+
+
+def test_a_baseline_does_not_wait_for_a_place_that_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = apart.Outcome((), "", "looking at it", 0)
+    monkeypatch.setattr(apart, "run", lambda *_, **__: silent)
+    with pytest.raises(InputError, match="does not answer: given up after 10"):
+        ioscope.save_baseline(tmp_path, tmp_path / "b.json")
+
+
+def test_an_interrupted_command_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(path: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "load", interrupted)
+    assert main(["report", "x"]) == 130
+    assert capsys.readouterr().err == "ioscope: interrupted\n"

@@ -19,6 +19,7 @@ from jupyter_ioscope.benches._targets import is_path
 from jupyter_ioscope.errors import InputError, MissingPackageError, TrialError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.bench import BenchResult
+from jupyter_ioscope.paths import absolute
 from jupyter_ioscope.storage import apart
 from jupyter_ioscope.trials.alone import alone
 from jupyter_ioscope.trials.child import Job
@@ -27,10 +28,8 @@ from jupyter_ioscope.trials.isolation import Isolation
 from jupyter_ioscope.trials.outcome import Cancelled, Watch
 from jupyter_ioscope.trials.progress import Progress, Reporter
 from jupyter_ioscope.trials.room import memory_limit_bytes
-from jupyter_ioscope.units import seconds
 
 _SILENCE_S = 90.0
-_TOUCH_S = 10.0
 
 
 def bench(
@@ -84,20 +83,10 @@ def _refuse_silent(target: Any) -> None:
     Raises:
         InputError: the path does not answer.
     """
-    if not is_path(target):
-        return
-    try:
-        path = os.path.abspath(os.path.expanduser(os.fsdecode(os.fspath(target))))
-    except FileNotFoundError as error:
-        raise InputError("the working folder of this process is gone: os.chdir() first") from error
-    if "\0" in path:
-        return  # refused with a sentence by the bench
-    outcome = apart.run("touch", _TOUCH_S, _TOUCH_S, path=path)
-    if outcome.silent:
-        raise InputError(
-            f"{path!r} does not answer: given up after {seconds(_TOUCH_S)}, while "
-            f"{outcome.silent}; is its device or server there?"
-        )
+    if is_path(target):
+        text = os.fsdecode(os.fspath(target))
+        if text and "\0" not in text:  # else refused with a sentence by the bench
+            apart.refuse_silent(absolute(os.path.expanduser(text)))
 
 
 def _answered(isolation: Isolation, job: Job, watch: Watch) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from jupyter_ioscope.benches._forks import short
 from jupyter_ioscope.errors import InputError
-from jupyter_ioscope.paths import path_text
+from jupyter_ioscope.paths import absolute, path_text
 from jupyter_ioscope.storage.kinds import local_path
 from jupyter_ioscope.trials.spec import LoaderSpec, is_loader, spec_of
 
@@ -37,8 +37,7 @@ def path_of(target: Any, takes: str) -> str:
     """
     if not is_path(target):
         raise InputError(f"target is a {type(target).__name__}: give {takes}")
-    text = local_path(path_text(target, "target", takes))
-    return os.path.abspath(os.path.expanduser(text))
+    return absolute(local_path(path_text(target, "target", takes)))
 
 
 def file_of(target: Any, takes: str, least_bytes: int = 1) -> tuple[str, int]:

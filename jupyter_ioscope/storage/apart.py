@@ -19,7 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jupyter_ioscope.errors import CaptureError
+from jupyter_ioscope.errors import CaptureError, InputError
+from jupyter_ioscope.units import seconds
 
 _ROOT = str(Path(__file__).resolve().parent.parent.parent)
 # Isolated (-I) and without site packages (-S): the child needs the standard library and this
@@ -30,6 +31,7 @@ _CODE = (
 )
 _CLEAN_UP_S = 2.0
 _GONE_S = 0.5
+_TOUCH_S = 10.0
 
 
 _stuck: list[subprocess.Popen[bytes]] = []
@@ -84,6 +86,20 @@ def run(
             raise CaptureError(f"the measuring process failed: {_why(rows, code)}")
         return Outcome(tuple(rows), refused, "", 0)
     return Outcome(tuple(rows), "", doing, stuck)
+
+
+def refuse_silent(path: str) -> None:
+    """Let a child look at an absolute path first, and at the beginning of a file.
+
+    Raises:
+        InputError: it does not answer within ten seconds.
+    """
+    outcome = run("touch", _TOUCH_S, _TOUCH_S, path=path)
+    if outcome.silent:
+        raise InputError(
+            f"{path!r} does not answer: given up after {seconds(_TOUCH_S)}, while "
+            f"{outcome.silent}; is its device or server there?"
+        )
 
 
 def _why(rows: list[dict[str, Any]], code: int) -> str:

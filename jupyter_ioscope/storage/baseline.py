@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.storage import Baseline, Circumstance, FileSystem, JobResult
-from jupyter_ioscope.paths import path_text
+from jupyter_ioscope.paths import absolute, path_text
 from jupyter_ioscope.storage import apart, baseline_trace, filesystems, fio, kinds
 from jupyter_ioscope.storage.baseline_jobs import OWN
 from jupyter_ioscope.storage.cgroups import Groups
@@ -81,8 +81,8 @@ def measure(
         CaptureError: the measuring process could not be started.
     """
     options = (options or Options()).checked()
-    text = kinds.local_path(path_text(path, wanted="the path of a folder"))
-    place = os.path.abspath(os.path.expanduser(text))
+    place = absolute(kinds.local_path(path_text(path, wanted="the path of a folder")))
+    apart.refuse_silent(place)
     tool = _tool(options.engine)
     jobs = _jobs(tool, options.depth)
     long_s = _SILENCE_S + len(jobs) * (options.seconds + 2)

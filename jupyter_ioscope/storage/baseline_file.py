@@ -10,7 +10,7 @@ from typing import cast
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.storage import Baseline
-from jupyter_ioscope.paths import path_text, special_at
+from jupyter_ioscope.paths import absolute, path_text, special_at
 
 KIND, FORMAT = "ioscope storage baseline", 1
 
@@ -31,7 +31,7 @@ def checked_target(file: object) -> str:
         InputError: it is no path, its folder is missing, or something else than a file lies there.
     """
     name = checked_name(file)
-    folder = os.path.dirname(os.path.abspath(name))
+    folder = os.path.dirname(absolute(name))
     why = special_at(name) or ("a folder" if os.path.isdir(name) else "")
     if why or not os.path.isdir(folder):
         told = f"it is {why}" if why else f"the folder {folder} does not exist"

@@ -11,7 +11,7 @@ from typing import Any
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.storage import FileSystem, StorageCheck, Timing
-from jupyter_ioscope.paths import path_text
+from jupyter_ioscope.paths import absolute, path_text
 from jupyter_ioscope.storage import answered, apart, filesystems, for_loader, kinds, thresholds
 from jupyter_ioscope.storage.cgroups import Groups
 from jupyter_ioscope.units import bytes_text, is_number, percent
@@ -42,7 +42,7 @@ def check(
     asked = kinds.local_path(asked)
     if silence_s is not None and not (is_number(silence_s) and silence_s > 0):
         raise InputError(f"silence_s is {silence_s!r}: give the seconds to wait, more than 0")
-    place = os.path.abspath(os.path.expanduser(asked))
+    place = absolute(asked)
     began, nfs = time.monotonic(), filesystems.nfs_counters()
     silence = SILENCE_S[not quick] if silence_s is None else silence_s
     outcome = apart.run(
