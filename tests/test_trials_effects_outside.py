@@ -37,6 +37,8 @@ def talk(
     pipe.flush()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.sendto(b"datagram", ("127.0.0.1", port))
+    with socket.socket(socket.AF_UNIX) as own, pytest.raises(OSError):
+        own.connect("/nobody/listens")
     with pytest.raises(ConnectionError) as caught:
         os.write(sock.fileno(), b"as a library in C would")
     return {"sent": sent, "heard": sock.recv(1).decode(), "advice": advice(caught.value)}
@@ -65,7 +67,7 @@ def test_connections_that_were_open_before_carry_nothing_of_a_run(tmp_path: Path
     found = Effects()
     found.read(str(tmp_path / "notes"))
     assert found.sent == ["a program that it has a pipe to", f"127.0.0.1:{port}"]
-    assert found.network == [f"127.0.0.1:{port}"]
+    assert found.network == [f"127.0.0.1:{port}", "/nobody/listens"]
     assert "nothing arrived" in " ".join(found.sentences())
 
 

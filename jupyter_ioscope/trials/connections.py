@@ -102,9 +102,14 @@ def _access(fd: int) -> int:
 def _peer(fd: int) -> str:
     """Where a socket is connected to, in words."""
     with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fd)) as sock:
-        peer = sock.getpeername()
-        if isinstance(peer, tuple) and len(peer) >= 2:
-            return f"{peer[0]}:{peer[1]}"
-        if peer:
-            return os.fsdecode(peer).replace("\0", "@")
+        return address_text(sock.getpeername()) or "another program"
     return "another program"
+
+
+def address_text(address: Any) -> str:
+    """The address of a socket in words; "" for one that has none."""
+    if isinstance(address, tuple) and len(address) >= 2:
+        return f"{address[0]}:{address[1]}"
+    if isinstance(address, (str, bytes)):
+        return os.fsdecode(address).replace("\0", "@")  # Linux: without a file
+    return ""

@@ -85,9 +85,9 @@ class NoteEffects:
         elif event == "os.truncate":
             self.changes(arguments[0])
         elif event in _NETWORK:
-            address = arguments[1]
-            if isinstance(address, tuple) and len(address) >= 2:
-                self._once("network", f"{address[0]}:{address[1]}")
+            where = connections.address_text(arguments[1])
+            if where and not where.startswith(self._private):  # its own workers'
+                self._once("network", where)
         elif event in _PROGRAMS:
             self._once("program", _text(arguments[0]))
 
