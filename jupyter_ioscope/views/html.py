@@ -186,7 +186,7 @@ def _numbers(report: IReport) -> Iterator[str]:
     bars = report["bars"]
     if not bars:
         return
-    rows = [_row(["", *(_name(bar["who"]) for bar in bars)], "th")]
+    rows = [_row(["share of time", *(_name(bar["who"]) for bar in bars)], "th")]
     for entry in report["legend"]:
         colour = part_colour(entry["name"])
         swatch = (
@@ -237,7 +237,7 @@ def _outliers(outliers: IOutliers) -> Iterator[str]:
         yield _strip(rows)
         head = "".join(
             f'<th style="{_LEFT}">{name}</th>'
-            for name in ("", "at", "what", "took", "usually", "likely")
+            for name in ("outlier", "at", "what", "took", "usually", "likely")
         )
         yield f"{_TABLE}<tr>{head}</tr>{''.join(map(_outlier, rows))}</table>"
 
@@ -304,7 +304,7 @@ def _transforms(report: IReport) -> Iterator[str]:
     if not rows:
         return
     yield _title("Transforms of datasets: how many came from the cache")
-    table = [_row(["", "from cache", "rows", "time", "why not"], "th")]
+    table = [_row(["transform", "from cache", "rows", "time", "why not"], "th")]
     for row in rows:
         texts = (row["hits"], row["rows"], row["time"], row["why"])
         table.append(_row([_name(row["name"]), *map(_text, texts)]))
@@ -314,8 +314,8 @@ def _transforms(report: IReport) -> Iterator[str]:
 def _toggles(toggles: Sequence[IToggle]) -> Iterator[str]:
     if not toggles:
         return
-    yield _title("To try")
     shown, others, refused = worth_showing(toggles)
+    yield _title("To try" + ", ★ suggested" * any(toggle["suggested"] for toggle in shown))
     rows = []
     for toggle in shown:
         star = "★ " if toggle["suggested"] else ""
@@ -337,7 +337,7 @@ def _comparison(comparison: IComparison) -> Iterator[str]:
     yield _title(comparison["title"])
     yield f'<p style="font-size:125%;margin:0 0 4px 0"><b>{_text(comparison["headline"])}</b></p>'
     yield "<p>" + "<br>".join(_text(line) for line in comparison["lines"]) + "</p>"
-    head = ("", "samples/s", "CPU / sample", "first batch", "peak memory", "trials")
+    head = ("loader", "samples/s", "CPU / sample", "first batch", "peak memory", "trials")
     rows = [_row([_text(text) for text in head], "th")]
     for arm in comparison["arms"]:
         texts = (arm["throughput"], arm["cpu"], arm["firstBatch"], arm["memory"], arm["trials"])
