@@ -31,10 +31,13 @@ def lines(*requests: tuple[str, int, str, int]) -> bytes:
 
 
 class Instance:
-    closed = 0
+    closed = missed = 0
 
     def __init__(self, text: bytes) -> None:
         self._pieces = [text]
+
+    def lost(self) -> int:
+        return Instance.missed
 
     def read(self) -> bytes:
         return self._pieces.pop() if self._pieces else b""
@@ -48,7 +51,7 @@ class Instance:
 
 @pytest.fixture
 def trace(monkeypatch: pytest.MonkeyPatch) -> Any:
-    Instance.closed = 0
+    Instance.closed = Instance.missed = 0
 
     def rows(text: bytes, tids: set[int] | Exception, job: fio.Job = JOB) -> list[dict[str, Any]]:
         def run(_job: fio.Job, seconds: float) -> set[int]:
@@ -94,6 +97,26 @@ def test_a_job_that_never_reached_the_device_is_said_to_be_missing(trace: Any) -
 def test_a_job_that_fails_is_a_missing_row_and_leaves_no_trace(trace: Any) -> None:
     (row,) = trace(b"", InputError("fio failed: no space"))
     assert "fio failed: no space" in row["missing"]
+    assert Instance.closed == 1
+
+
+def test_a_full_buffer_is_told(trace: Any) -> None:
+    trace(MIXED, set())
+    Instance.missed = 7
+    (row,) = trace(MIXED, set())
+    assert "the first 2 requests only" in row["missing"]
+    assert row["run"][3] == pytest.approx(40e-6)
+
+
+def test_a_trace_that_breaks_takes_nothing_else_along(
+    trace: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_self: Instance) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Instance, "read", broken)
+    (row,) = trace(MIXED, set())
+    assert "Input/output error" in row["missing"]
     assert Instance.closed == 1
 
 

@@ -142,24 +142,28 @@ class Requests:
         if request is None or request.issued_us < 0:
             # What was in the queue already has become a part of another request (a merge).
             self._open.pop(key, None)
-            if self._wanted is None or self._wanted(event):
-                self._open[key] = _Open(self._issuer(event), event.time_us)
+            self._begun(key, event)
         else:  # the device was full and refused it: it stands in the queue again
             request.issuer.completed(event.time_us)
             request.issued_us = -1
 
     def _issued(self, key: Key, event: Event) -> None:
-        request = self._open.get(key)
+        request = self._open.get(key) or self._begun(key, event)
         if request is None:
-            if len(self._open) >= _MOST_OPEN:
-                self._forget()
-            if self._wanted is not None and not self._wanted(event):
-                return
-            request = self._open[key] = _Open(self._issuer(event), event.time_us)
+            return
         if request.issued_us < 0:
             request.issuer.issued(event.time_us)
         # Issued once more, it was refused before: until now it waited.
         request.issued_us, request.sectors = event.time_us, event.sectors
+
+    def _begun(self, key: Key, event: Event) -> _Open | None:
+        """A new request; None where it does not count."""
+        if self._wanted is not None and not self._wanted(event):
+            return None
+        if len(self._open) >= _MOST_OPEN:
+            self._forget()
+        request = self._open[key] = _Open(self._issuer(event), event.time_us)
+        return request
 
     def _completed(self, key: Key, event: Event) -> None:
         request = self._open.pop(key, None)

@@ -20,7 +20,7 @@ _PLAIN = (("context-info", "1"), ("raw", "0"), ("hex", "0"), ("bin", "0"), ("lat
 _CLOCKS = ("mono", "global")
 _INITIAL_PIDS = "pid:[4026531836]"  # PROC_PID_INIT_INO of include/linux/proc_ns.h
 _CHUNK_BYTES = 1 << 16
-_LEAST_KIB, _MOST_KIB = 64, 4096  # of the buffer of one CPU
+_LEAST_KIB, _MOST_KIB = 64, 16 << 10  # of the buffer of one CPU
 _LOST = re.compile(rb"^(?:entries|overrun|commit overrun|dropped events): (\d+)$", re.M)
 
 
