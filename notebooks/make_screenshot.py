@@ -115,9 +115,8 @@ def shoot(lab: Lab, path: Path, first: Locator, last: Locator) -> None:
     height = bottom["y"] + bottom["height"] - top["y"] + MARGIN_PIXELS
     lab.page.screenshot(path=path, clip={**top, "height": height})
     with Image.open(path) as picture:
-        picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(
-            path, optimize=True
-        )
+        few = picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=1)
+        few.save(path, optimize=True)  # kmeans: dark areas get a tint without it
 
 
 if __name__ == "__main__":
