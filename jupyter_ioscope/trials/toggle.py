@@ -34,7 +34,6 @@ class Toggle:
     refuse: Callable[[LoaderSpec], str]
     apply: Callable[[LoaderSpec], LoaderSpec]
     code: Callable[[LoaderSpec], str]
-    changes_data: bool = False
     learn: Callable[[LoaderSpec], dict[str, Any]] | None = None
     apply_learnt: Callable[[LoaderSpec, dict[str, Any]], LoaderSpec] | None = None
     end_point: str = "steady"

@@ -54,7 +54,6 @@ def format_toggle(kind: str, title: str, effect: str, cost: str) -> Toggle:
         refuse=refuse,
         apply=apply,
         code=lambda spec: code_of(spec, apply(spec)),
-        changes_data=True,
         learn=lambda spec: _learn(spec, lambda old: _formatted(old, kind)),
         apply_learnt=apply_learnt,
         order=54,

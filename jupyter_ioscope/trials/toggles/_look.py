@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from jupyter_ioscope.trials.build import build
-from jupyter_ioscope.trials.counting import seed_all
-from jupyter_ioscope.trials.samples import leaves, sample_of
+from jupyter_ioscope.trials.samples import leaves
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggles._learn import alone
 
@@ -68,18 +67,3 @@ def dataset_length(spec: LoaderSpec) -> int:
 def seen_bytes(value: Any) -> int:
     """Bytes of the numbers, texts and pictures in a batch or sample."""
     return sum(len(leaf.data) for leaf in leaves(value))
-
-
-def same_items(spec: LoaderSpec, change: Any, most: int = 12) -> bool:
-    """Whether the first items are the same, byte for byte, once `change` is installed here."""
-    before = _digests(spec, most)
-    change.install()
-    return before == _digests(spec, most)
-
-
-def _digests(spec: LoaderSpec, most: int) -> list[str]:
-    found = []
-    for index in indices(spec, most):
-        seed_all(1)
-        found.append(sample_of(spec.dataset[index]).digest)
-    return found

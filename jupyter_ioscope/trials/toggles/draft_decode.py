@@ -74,7 +74,6 @@ TOGGLE = Toggle(
     refuse=refuse,
     apply=apply,
     code=code,
-    changes_data=True,
     learn=learn,
     apply_learnt=apply_learnt,
     order=60,

@@ -65,7 +65,6 @@ TOGGLE = Toggle(
     refuse=refuse,
     apply=apply,
     code=code,
-    changes_data=True,
     learn=_decoding.learn,
     apply_learnt=apply_learnt,
     order=61,

@@ -86,6 +86,5 @@ TOGGLE = Toggle(
     refuse=refuse,
     apply=apply,
     code=code,
-    changes_data=True,
     order=40,
 )
