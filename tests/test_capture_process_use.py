@@ -17,11 +17,9 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader, Dataset  # noqa: E402
 
 from jupyter_ioscope.api import profile  # noqa: E402
-from jupyter_ioscope.capture.observers import own_counters  # noqa: E402
+from jupyter_ioscope.capture import procfs  # noqa: E402
 from jupyter_ioscope.capture.observers.own_counters import (  # noqa: E402
-    _exactly,
-    _how_to_ask,
-    _not_asked,
+    _private,
     read_own,
 )
 from jupyter_ioscope.capture.own_pages import sampled_private_bytes  # noqa: E402
@@ -118,21 +116,25 @@ def test_memory_and_open_files_of_a_worker_grow_as_it_keeps_them(path: Path) -> 
     assert use.open_files_limit == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def test_private_memory_is_asked_for_where_that_is_little_beside_the_loop() -> None:
-    minute_ns = 60_000_000_000
-    assert _how_to_ask(minute_ns, faults=100) is _not_asked, "few pages: nothing to be found"
-    assert _how_to_ask(minute_ns, faults=5_000) is _exactly
-    assert _how_to_ask(1_000, faults=100_000) is _not_asked, "it would take longer than the loop"
+ROLLUP, STATM = b"Private_Dirty:  7 kB\n", b"0 50000 0 0"  # 200 MB: 4.5 ms to walk
 
 
-def test_of_a_loop_that_is_too_short_for_that_some_pages_are_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("lasted_s", "faults", "known"),
+    [
+        (60.0, 100, -1),  # few pages: nothing to be found
+        (60.0, 5_000, 7 * 1024),
+        (0.5, 5_000, "some pages"),  # walking all would add 1 %
+        (0.2, 100_000, -1),  # and even that takes too long
+    ],
+)
+def test_private_memory_is_asked_for_as_far_as_the_loop_can_afford(
+    monkeypatch: pytest.MonkeyPatch, lasted_s: float, faults: int, known: Any
 ) -> None:
-    half_a_second_ns = 500_000_000
-    many = b"0 500000 0 0"
-    monkeypatch.setattr(own_counters.procfs, "read", lambda *_: many)
-    assert _how_to_ask(half_a_second_ns, faults=5_000) is sampled_private_bytes
-    assert _how_to_ask(half_a_second_ns // 2, faults=5_000) is _not_asked
+    texts = {"/proc/self/statm": STATM, "/proc/self/smaps_rollup": ROLLUP}
+    monkeypatch.setattr(procfs, "read", lambda path, _: texts[path])
+    found = _private(int(lasted_s * 1e9), faults)
+    assert found > 7 * 1024 if known == "some pages" else found == known
 
 
 def test_a_sample_of_pages_tells_copied_memory_from_shared() -> None:
@@ -142,9 +144,9 @@ def test_a_sample_of_pages_tells_copied_memory_from_shared() -> None:
     child = os.fork()
     if child == 0:
         try:
-            before = sampled_private_bytes()
+            before = sampled_private_bytes(1e8)
             shared[: 20 * MB : 4096] = b"y" * len(range(0, 20 * MB, 4096))
-            os.write(told, f"{before} {sampled_private_bytes()}".encode())
+            os.write(told, f"{before} {sampled_private_bytes(1e8)}".encode())
         finally:
             os._exit(0)
     os.close(told)

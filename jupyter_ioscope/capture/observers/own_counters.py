@@ -28,9 +28,9 @@ from jupyter_ioscope.capture.process_use import (
 # The kernel walks all pages of a process to tell which are private: measured 50 to 90 ns a page,
 # 5 ms for the 220 MB of a worker with torch. So it is asked once, as the loop ends, and only of
 # workers whose loop took many pages (a page taken is a fault; these are 16 MB, what copies on write
-# are judged from) and lasted so long that asking adds at most 0.4 % to it. Looking at some of the
-# pages takes 1.2 to 1.6 ms, and is done where only that much is affordable.
-_PAGE_NS, _SAMPLE_NS = 90, 1_500_000
+# are judged from) and lasted so long that asking adds at most 0.4 % to it. Where only less is
+# affordable some of the pages are looked at.
+_PAGE_NS = 90
 _PART = 0.004
 _FAULTS = 4_000
 
@@ -45,40 +45,31 @@ class OwnCountersObserver:
 
     def start_in_worker(self, settings: InWorker, stack: contextlib.ExitStack) -> None:
         path = os.path.join(settings.folder, f"io-{os.getpid()}-{settings.worker}.txt")
-        if _note(path, os.O_CREAT, _not_asked):
+        if _note(path, os.O_CREAT, private=-1):
             stack.callback(_end, path, time.monotonic_ns(), _faults())
 
 
 def _end(path: str, began_ns: int, faults: int) -> None:
-    _note(path, 0, _how_to_ask(time.monotonic_ns() - began_ns, _faults() - faults))
+    _note(path, 0, _private(time.monotonic_ns() - began_ns, _faults() - faults))
 
 
-def _how_to_ask(lasted_ns: int, faults: int) -> Callable[[], int]:
-    """What gives the private memory, by how long the loop was and the pages it took."""
-    affordable_ns = _PART * lasted_ns
-    if faults >= _FAULTS:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            resident = int(procfs.read("/proc/self/statm", 256).split()[1])
-            if resident * _PAGE_NS <= affordable_ns:
-                return _exactly
-        if affordable_ns >= _SAMPLE_NS:
-            return sampled_private_bytes
-    return _not_asked
-
-
-def _exactly() -> int:
-    return private_bytes(procfs.read("/proc/self/smaps_rollup", 4096))
-
-
-def _not_asked() -> int:
-    return -1
+def _private(lasted_ns: int, faults: int) -> int:
+    """Private memory, asked for as far as the length of the loop and the pages it took allow; -1
+    where it is not known."""
+    if faults < _FAULTS:
+        return -1
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        resident = int(procfs.read("/proc/self/statm", 256).split()[1])
+        if resident * _PAGE_NS <= _PART * lasted_ns:
+            return private_bytes(procfs.read("/proc/self/smaps_rollup", 4096))
+    return sampled_private_bytes(_PART * lasted_ns)
 
 
 def _faults() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
-def _note(path: str, flags: int, private: Callable[[], int]) -> bool:
+def _note(path: str, flags: int, private: int) -> bool:
     # Once the profile is over its folder is gone: then there is nothing to be noted.
     with contextlib.suppress(OSError):
         line = b"%d;%s%s\n" % (
@@ -95,11 +86,11 @@ def _note(path: str, flags: int, private: Callable[[], int]) -> bool:
     return False
 
 
-def _memory(private: Callable[[], int]) -> bytes:
+def _memory(private: int) -> bytes:
     """In the form of the lines of `io`, so that one parser steps over it."""
     _, resident, of_files, *_ = procfs.read("/proc/self/statm", 256).split()
     anonymous = (int(resident) - int(of_files)) * resource.getpagesize()
-    return b"anonymous: %d|private: %d|" % (anonymous, private())
+    return b"anonymous: %d|private: %d|" % (anonymous, private)
 
 
 def read_own(folder: str) -> dict[int, OwnCounters]:
