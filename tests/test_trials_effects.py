@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import multiprocessing
 import os
+import pickle
 import shutil
 import socket
 import sqlite3
@@ -14,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -180,6 +183,45 @@ def test_mapped_files_and_files_without_a_name_stay_as_they_are(
             f"stays in the process that writes it, unseen by loop and workers: {array.filename}"
             in (" ".join(found.sentences()))
         )
+
+
+def write_shared(
+    emit: Any, stop: Any, folder: str, notes: str, net: Any, count: Any
+) -> dict[str, Any]:
+    """A job that changes what lies in shared memory, as a worker does, and ends with a lock."""
+    NoteEffects(notes, (folder,)).install()
+    with torch.no_grad():
+        net.weight.fill_(9)
+    count.get_lock().acquire()
+    count.get_obj().value += 1
+    if (pid := os.fork()) == 0:
+        count.get_obj().value += 1
+        os._exit(0)
+    os.waitpid(pid, 0)
+    sent = pickle.loads(ForkingPickler.dumps(net.weight.detach()))  # as to and from a worker
+    return {"weight": sent[0, 0].item(), "count": count.get_obj().value}
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_shared_memory_stays_as_it_is_and_locks_there_stay_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied: bool
+) -> None:
+    if not copied:
+        monkeypatch.setattr(open_files, "_MOST_COPIED_BYTES", 8192)  # enough for the lock
+    (tmp_path / "notes").mkdir()
+    net: Any = torch.nn.Linear(60, 60).share_memory()
+    weights = net.weight.detach().clone()
+    count = multiprocessing.get_context("fork").Value("i", 5)
+    arguments = (str(tmp_path / "notes"), net, count)
+    result = acted(Job("A", write_shared, arguments, needs_child=True))
+    if copied:
+        assert result == {"weight": 9.0, "count": 7}
+    assert torch.equal(net.weight, weights)
+    assert count.get_obj().value == 5
+    assert count.get_lock().acquire(timeout=5)
+    found = Effects()
+    found.read(str(tmp_path / "notes"))
+    assert found.files == {}
 
 
 def just_install(emit: Any, stop: Any, folder: str, notes: str) -> dict[str, Any]:

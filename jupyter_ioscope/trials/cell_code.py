@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import inspect
 import threading
 from collections.abc import Mapping
@@ -60,8 +59,7 @@ def cell_of(profile: Profile, loader: int, shell: Any) -> CellCode:
         raise TrialError(f"{_AGAIN}{reason}; compare without whole_cell")
     name = f"In [{cell.execution_count}]" if cell.execution_count else "the cell"
     code, tree = _compiled(cell.source, name, shell)
-    reason = _shared_memory(shell.user_ns, _written_into(tree))
-    reason = reason or _database(shell.user_ns, tree)
+    reason = _database(shell.user_ns, tree)
     if reason:
         raise TrialError(f"{_AGAIN}{reason}; compare without whole_cell")
     torch = loaded("torch")
@@ -103,49 +101,6 @@ def _is_users(thread: threading.Thread) -> bool:
     if module == "concurrent.futures.thread" and not thread.name.startswith("asyncio"):
         return True
     return module == "__main__" or type(thread).__module__ == "__main__"
-
-
-def _written_into(tree: ast.AST) -> set[str]:
-    """Variables from before whose content the code changes: `x[0] = 1`, `x += 1`, `x.add_(1)`."""
-    written: set[str] = set()
-    assigned: set[str] = set()
-    nodes = list(ast.walk(tree))
-    augmented = {id(node.target) for node in nodes if isinstance(node, ast.AugAssign)}
-    for node in nodes:
-        target: ast.AST | None = None
-        if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, ast.Store):
-            target = node
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            target = node.func if node.func.attr.endswith("_") else None
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            (written if id(node) in augmented else assigned).add(node.id)
-        while isinstance(target, (ast.Subscript, ast.Attribute)):
-            target = target.value
-        if isinstance(target, ast.Name):
-            written.add(target.id)
-    return written - assigned
-
-
-def _shared_memory(namespace: Mapping[str, Any], written: set[str]) -> str:
-    """What lies in shared memory is the same in every copy of the process: models, and arrays that
-    the cell itself writes into."""
-    for name, value in list(namespace.items()):
-        with contextlib.suppress(Exception):  # objects of others, whose attributes may raise
-            if _is_shared_model(value) or (name in written and _is_shared_array(value)):
-                return f"{name!r} lies in shared memory: a copy of this process would change yours"
-    return ""
-
-
-def _is_shared_model(value: Any) -> bool:
-    torch = loaded("torch")
-    if torch is None or not issubclass(type(value), torch.nn.Module):
-        return False
-    return any(p.is_shared() for p in value.parameters())
-
-
-def _is_shared_array(value: Any) -> bool:
-    torch = loaded("torch")
-    return torch is not None and issubclass(type(value), torch.Tensor) and value.is_shared()
 
 
 def _database(namespace: Mapping[str, Any], tree: ast.AST) -> str:

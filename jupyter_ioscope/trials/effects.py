@@ -188,7 +188,7 @@ class Effects:
                 if open_files.was_written(os.path.join(folder, name), content):
                     if kind == "pipe":
                         _add(self.sent, text)
-                    else:
+                    elif not text.startswith(_ELSEWHERE):  # shared memory is no file to a user
                         self.files.setdefault(text, "put back")
             elif kind == "open":
                 if os.path.basename(text) != _HISTORY and open_files.stamp(text) not in ("", copy):

@@ -28,16 +28,21 @@ class Mapping(NamedTuple):
 
 
 def written() -> list[Mapping]:
-    """Mappings of files that can be written and are shared; empty where there is no /proc."""
-    found = []
+    """Mappings of files that can be written and are shared; empty where there is no /proc. Left
+    out are files that are mapped as code, too: what is written there is to be run."""
+    found, code = [], set()
     with contextlib.suppress(OSError), open("/proc/self/maps", errors="surrogateescape") as lines:
         for line in lines:
             fields = line.rstrip("\n").split(maxsplit=5)
-            if len(fields) == 6 and fields[1].startswith("rw") and fields[1].endswith("s"):
+            if len(fields) < 6:
+                continue  # without a file
+            rights, offset, inode, path = fields[1], int(fields[2], 16), int(fields[4]), fields[5]
+            if "x" in rights:
+                code.add((path, inode))
+            elif rights.startswith("rw") and rights.endswith("s"):
                 start, end = (int(word, 16) for word in fields[0].split("-"))
-                offset, inode = int(fields[2], 16), int(fields[4])
-                found.append(Mapping(start, end, offset, inode, fields[5]))
-    return found
+                found.append(Mapping(start, end, offset, inode, path))
+    return [mapping for mapping in found if (mapping.path, mapping.inode) not in code]
 
 
 def replace(mapping: Mapping, path: str) -> None:
@@ -63,7 +68,8 @@ def make_private(mapping: Mapping, fd: int) -> None:
 
 
 def make_anonymous(mapping: Mapping) -> None:
-    """Put a copy of what is there in its place: the file itself cannot be opened any more.
+    """Put a copy of what is there in its place, shared with processes forked from this one: the
+    file itself cannot be opened any more.
 
     Raises:
         OSError: there is no memory for it; what was there stays.
@@ -71,7 +77,7 @@ def make_anonymous(mapping: Mapping) -> None:
     with open("/proc/self/mem", "rb", buffering=0) as memory:
         memory.seek(mapping.start)
         content = memory.read(mapping.end - mapping.start)  # ends where the file does
-    _map(mapping._replace(offset=0), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
+    _map(mapping._replace(offset=0), mmap.MAP_SHARED | mmap.MAP_ANONYMOUS, -1)
     ctypes.memmove(mapping.start, content, len(content))
 
 

@@ -1,7 +1,8 @@
-"""Files that the kernel has open or mapped, made a copy's own.
+"""Files and shared memory that the kernel has open or mapped, made a copy's own.
 
 A forked child shares the position of each open file with its parent, and what it writes there is
-in the user's file, without any call that names it; so is what it writes into a mapped array. So
+in the user's file, without any call that names it; so is what it writes into a mapped array or into
+shared memory, and a lock there that a run holds when it is ended would stay locked for ever. So
 each descriptor gets an open file of its own: for reading, another one of the same file; for writing
 only, an empty one of the same size, whose content is dropped; for both, a copy of the file, which
 takes the place of mappings, too.
@@ -18,11 +19,13 @@ from collections.abc import Callable, Iterable
 from jupyter_ioscope.trials import mappings
 from jupyter_ioscope.trials.mappings import Mapping
 
-# Shared memory is meant to be shared, and the rest has no content of its own.
+# Devices, buffers that display servers share, and what has no content of its own.
 _ELSEWHERE = ("/dev/", "/memfd:", "/proc/", "/sys/", "/SYSV")
+_MEMORY = ("/dev/shm/", "/dev/zero (deleted)")
 _KEPT_FLAGS = os.O_ACCMODE | os.O_APPEND | os.O_NONBLOCK
 _UNWRITTEN_NS = 0  # time stamp of a stand-in that nobody wrote to
 _MOST_COPIED_BYTES = 256 << 20  # a run: copying takes a tenth of a second or two
+_SMALL_BYTES = 64 << 10  # locks and counters, of which there may be many
 _CHUNK_BYTES = 1 << 20
 _SQLITE = b"SQLite format 3\0"
 
@@ -100,7 +103,7 @@ class _Apart:
         self.databases: set[str] = set()
 
     def take(self) -> None:
-        mapped = [m for m in mappings.written() if not m.path.startswith(self._elsewhere)]
+        mapped = [m for m in mappings.written() if not _is_elsewhere(m.path, self.private)]
         self.paths = {mapping.path for mapping in mapped}
         fds: list[tuple[int, int]] = []
         for fd in descriptors():
@@ -116,10 +119,6 @@ class _Apart:
         for access, fd in sorted(fds):
             with contextlib.suppress(OSError):
                 self._take(fd, -access)
-
-    @property
-    def _elsewhere(self) -> tuple[str, ...]:
-        return (*_ELSEWHERE, *self.private)
 
     def _take(self, fd: int, access: int) -> None:
         path, found = _path(fd), os.fstat(fd)
@@ -156,11 +155,10 @@ class _Apart:
 
     def _without_file(self, mapping: Mapping) -> None:
         size_bytes = mapping.end - mapping.start
-        if size_bytes > self.left_bytes:
+        if size_bytes > max(self.left_bytes, _SMALL_BYTES):
             raise _cannot_replace(mapping)
         self.left_bytes -= size_bytes
         mappings.make_anonymous(mapping)
-        self.note("private", mapping.path, "")
 
     def _known(self, path: str, inode: int) -> str:
         known = self.copies.get(path)
@@ -223,7 +221,11 @@ def _flags(fd: int) -> int:
 
 
 def _is_foreign(path: str, private: tuple[str, ...], found: os.stat_result) -> bool:
-    return not stat.S_ISREG(found.st_mode) or path.startswith((*_ELSEWHERE, *private))
+    return not stat.S_ISREG(found.st_mode) or _is_elsewhere(path, private)
+
+
+def _is_elsewhere(path: str, private: tuple[str, ...]) -> bool:
+    return path.startswith((*_ELSEWHERE, *private)) and not path.startswith(_MEMORY)
 
 
 def _is_database(fd: int) -> bool:

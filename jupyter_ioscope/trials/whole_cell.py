@@ -45,8 +45,7 @@ class CellRunner(Runner):
         self._threads = -1
         isolation.text = (
             f"Every trial ran {cell.name} as a whole, from its first line on, in a fresh forked "
-            "child of this process with a copy of all your variables; yours stayed as they were, "
-            "but for what lies in shared memory."
+            "child of this process with a copy of all your variables; yours stayed as they were."
         )
 
     def learn(self, toggle: Toggle, spec: LoaderSpec) -> dict[str, Any]:
