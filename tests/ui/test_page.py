@@ -242,6 +242,42 @@ def test_every_text_can_be_read(
     assert checked > 100
 
 
+NAMELESS = """() => {
+    const within = selector => [...document.querySelectorAll(`.ioscope-report ${selector}`)]
+        .filter(element => element.checkVisibility());
+    const named = element => element.getAttribute('aria-label') || element.labels?.length
+        || element.title || element.textContent.trim();
+    const reached = element => element.tabIndex >= 0
+        || element.querySelector('button, input, canvas, select, [tabindex="0"]');
+    const scrolls = element => ['auto', 'scroll'].includes(getComputedStyle(element).overflowX)
+        && element.scrollWidth > element.clientWidth + 1;
+    const ids = within('[id]').map(element => element.id);
+    const told = 'button, input, select, canvas, th, [role=img], [role=slider], [role=group]';
+    return {
+        checked: within(told).length,
+        scrolling: within('*').filter(scrolls).length,
+        nameless: within(told).filter(element => !named(element)).map(e => e.outerHTML),
+        unreached: within('*').filter(e => scrolls(e) && !reached(e)).map(e => e.outerHTML),
+        twice: ids.filter((id, at) => ids.indexOf(id) !== at),
+        landmarks: within(':is(header, footer, main, nav, section[aria-label])').length,
+    };
+}"""
+
+
+def test_everything_has_a_name_and_what_scrolls_is_reached_by_keys(
+    open_page: Callable[..., Page], report_of_waiting: Any
+) -> None:
+    made = open_page(page_of(report_of_waiting))
+    made.set_viewport_size({"width": 420, "height": 1400})  # so that tables are wider
+    for section in made.locator(".ioscope-report summary").all():
+        if section.is_visible():
+            section.click()
+    found = made.evaluate(NAMELESS)
+    assert found.pop("checked") > 50
+    assert found.pop("scrolling") > 0
+    assert found == {"nameless": [], "unreached": [], "twice": [], "landmarks": 0}
+
+
 def test_two_profiles_against_each_other_are_drawn_in_the_colours_of_change(
     open_page: Callable[..., Page],
 ) -> None:
