@@ -236,6 +236,12 @@ def test_options_out_of_range_are_refused(
         api.save_baseline(tmp_path, tmp_path / "f", **change)
 
 
+def test_a_folder_without_room_is_not_sent_to_a_file(tmp_path: Path) -> None:
+    options = baseline.Options(size_bytes=1 << 40)
+    with pytest.raises(InputError, match="give a folder that can be written to, or a smaller"):
+        baseline.measure(tmp_path, options)
+
+
 def test_a_file_has_no_baseline(tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_bytes(b"x" * 10_000)

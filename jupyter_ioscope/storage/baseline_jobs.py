@@ -39,7 +39,8 @@ def run(request: dict[str, Any], say: measure.Say) -> None:
     """
     jobs = [fio.Job(*job) for job in request["jobs"]]
     plan = measure.QUICK._replace(write_bytes=int(request["size"]))
-    real, file_size = measure.folder_for(request["path"], plan, say)
+    hint = "give a folder that can be written to, or a smaller size"
+    real, file_size = measure.folder_for(request["path"], plan, say, hint)
     if file_size:
         raise measure.Refused(f"{real!r} is a file: a baseline is measured in a folder")
     with measure.private_folder(real) as folder:

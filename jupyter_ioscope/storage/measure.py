@@ -39,6 +39,7 @@ from jupyter_ioscope.units import bytes_text
 MIB = 1 << 20
 _SYNC_EACH = 8 * MIB  # of a buffered write
 PREFIX = ".ioscope-check-"
+_ONLY_READ = "name a file in it, which is then only read"
 _LOOKS = 3  # at what the machine waits for, if it does
 IOWAIT_GOOD = 0.05  # of the health script that thresholds names
 
@@ -102,8 +103,9 @@ def _quiet(plan: Plan, say: Say) -> pressure.Reading:
     return last
 
 
-def folder_for(path: str, plan: Plan, say: Say) -> tuple[str, int]:
-    """(real path, size of a file or 0 for a folder) of what a plan can be used on.
+def folder_for(path: str, plan: Plan, say: Say, hint: str = _ONLY_READ) -> tuple[str, int]:
+    """(real path, size of a file or 0 for a folder) of what a plan can be used on; `hint` is what
+    to do where a folder cannot be written to.
 
     Raises:
         Refused: it cannot; a folder must take what the plan writes.
@@ -114,7 +116,7 @@ def folder_for(path: str, plan: Plan, say: Say) -> tuple[str, int]:
     free = room.f_bavail * room.f_frsize
     say("look", path=real, folder=is_folder, size=size, free=free)
     if is_folder:
-        _refuse_folder(real, plan, free)
+        _refuse_folder(real, plan, free, hint)
     return real, size
 
 
@@ -139,8 +141,7 @@ def _looked_at(path: str) -> tuple[str, bool, int]:
     return real, False, found.st_size
 
 
-def _refuse_folder(path: str, plan: Plan, free: int) -> None:
-    hint = "name a file in it, which is then only read"
+def _refuse_folder(path: str, plan: Plan, free: int, hint: str) -> None:
     if os.statvfs(path).f_flag & os.ST_RDONLY:
         raise Refused(f"{path!r} is read-only: {hint}")
     if not os.access(path, os.W_OK | os.X_OK):
