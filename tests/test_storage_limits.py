@@ -131,6 +131,14 @@ def test_a_snippet_says_where_each_number_comes_from_and_names_what_is_not_known
         assert words in known, words
 
 
+def test_each_place_writes_memory_in_its_own_unit(tmp_path: Path) -> None:
+    here = kubernetes(tmp_path)
+    slurm = here._replace(environment={"SLURM_JOB_ID": "7"})
+    (snippet,) = [row for row in limits(machine=slurm).snippets if row.place == "Slurm"]
+    assert "--mem=3815M" in snippet.code  # 4 GB in units of 2**20, which is what M means there
+    assert "memory: 4000000000}" in limits(machine=here).snippets[0].code
+
+
 def with_memory() -> Profile:
     """Two workers; all processes together held 1.2 GB at their peak."""
     held = Series("tree_pss_bytes", "bytes", "gauge", "tree", (0, 10**9), (1e9, 1.2e9))
@@ -187,6 +195,7 @@ def test_version_1_in_docker_is_read_although_the_path_is_the_hosts(tmp_path: Pa
     assert row(found, "memory").state == "ok"
     assert row(found, "read bytes of device 254:0").value == 20e6
     assert [snippet.place for snippet in found.snippets] == ["Docker"]
+    assert "--cpus=1.5 --memory=2000000000b " in found.snippets[0].code
 
 
 def test_a_group_without_limits_limits_nothing(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ _GB, _MB = 10**9, 10**6
 
 
 class Ask(NamedTuple):
-    """What a snippet asks for. `memory_limit` is the one of now; `few` are
-    limits that are tight now (open files, processes and threads), with what to ask for instead."""
+    """What a snippet asks for. `memory_limit` is the one of now; `few` are limits that are tight
+    now (open files, processes and threads), with what to ask for instead."""
 
     cores: float
     cores_from: str
@@ -53,6 +53,7 @@ def _docker(ask: Ask, program: str) -> str:
 def _kubernetes(ask: Ask) -> str:
     return "\n".join((
         *_comments(ask, "cpu", "memory", "sizeLimit"),
+        "# what lies in /dev/shm counts as memory used, too",
         "spec:",
         "  containers:",
         "  - name: train",
@@ -72,17 +73,19 @@ def _slurm(ask: Ask) -> str:
     return "\n".join((
         *_comments(ask, "--cpus-per-task", "--mem"),
         f"#SBATCH --cpus-per-task={math.ceil(ask.cores)}",
-        f"#SBATCH --mem={_memory(ask)}",
+        f"#SBATCH --mem={_memory(ask, 'M', one_bytes=1 << 20)}",
         "srun --cpus-per-task=$SLURM_CPUS_PER_TASK python train.py",
     ))  # fmt: skip
 
 
-def _memory(ask: Ask, one: str = "", billion: str = "G") -> str:
+def _memory(ask: Ask, one: str = "", billion: str = "G", one_bytes: int = 1) -> str:
     """In whole GB what the profile's processes held at their peak, else the limit of now, else a
-    name; `one` and `billion` are the units as the place writes them."""
+    name; `one` (of so many bytes) and `billion` are the units as the place writes them."""
     if (peak := ask.needs.peak_bytes) > 0:
         return f"{math.ceil(peak / _GB)}{billion}"
-    return f"{ask.memory_limit.value:.0f}{one}" if ask.memory_limit is not None else "MEMORY"
+    if ask.memory_limit is None:
+        return "MEMORY"
+    return f"{ask.memory_limit.value / one_bytes:.0f}{one}"
 
 
 def _shm(ask: Ask, unit: str) -> str:
