@@ -146,11 +146,17 @@ def write_without_a_name(
     nameless.write(b"more")
     nameless.flush()
     arrays.held["rows"][0][0] = 7
+    arrays.other[0] = arrays.one[0] + 6
     if (pid := os.fork()) == 0:
         arrays.held["rows"][0][1] = 8
         os._exit(0)
     os.waitpid(pid, 0)
-    return {"seen": arrays.held["rows"][0][:3].tolist()}
+    return {"seen": arrays.held["rows"][0][:3].tolist(), "other": int(arrays.other[0])}
+
+
+def mapped(path: Path, value: int) -> Any:
+    numpy.full(2000, value).tofile(path)
+    return torch.from_file(str(path), shared=True, size=2000, dtype=torch.int64)
 
 
 @pytest.mark.parametrize("copied", [True, False])
@@ -163,15 +169,18 @@ def test_mapped_files_and_files_without_a_name_stay_as_they_are(
     (tmp_path / "notes").mkdir()
     array = numpy.memmap(tmp_path / "array", dtype="i8", mode="w+", shape=(2000,))
     array[:3] = 1
-    arrays = SimpleNamespace(held={"rows": [array]})
+    # Two without a descriptor, as torch.from_file and others map them.
+    one, other = (mapped(tmp_path / name, number) for number, name in enumerate(("one", "other")))
+    arrays = SimpleNamespace(held={"rows": [array]}, one=one, other=other)
     with tempfile.TemporaryFile(dir=tmp_path) as nameless:
         nameless.write(b"nameless")
         nameless.flush()
         arguments = (str(tmp_path / "notes"), nameless, arrays)
         result = acted(Job("A", write_without_a_name, arguments, needs_child=True))
-        assert result == {"seen": [7, 8, 1] if copied else [7, 1, 1]}
+        assert result == {"seen": [7, 8, 1] if copied else [7, 1, 1], "other": 6}
         assert os.pread(nameless.fileno(), 20, 0) == b"nameless"
     assert array[:3].tolist() == [1, 1, 1]
+    assert (one[0], other[0]) == (0, 1)
     found = Effects()
     found.read(str(tmp_path / "notes"))
     named = [name for name in found.files if "(deleted)" in name]

@@ -101,21 +101,24 @@ class _Apart:
         # Path -> (inode, its copy). Of descriptors the inode tells files of one name apart.
         self.copies: dict[str, tuple[int, str]] = {}
         self.databases: set[str] = set()
+        self._made = 0
 
     def take(self) -> None:
         mapped = [m for m in mappings.written() if not _is_elsewhere(m.path, self.private)]
         self.paths = {mapping.path for mapping in mapped}
         fds: list[tuple[int, int]] = []
+        of_path: dict[str, list[int]] = {}
         for fd in descriptors():
             with contextlib.suppress(OSError):
                 found = os.fstat(fd)
                 if not _is_foreign(path := _path(fd), self.private, found):
                     # Those for both come first: who only reads is to see what they write.
                     fds.append((-_access(fd), fd))
+                    of_path.setdefault(path, []).append(fd)
                     if _is_database(fd):
                         self.databases.add(path)
         for mapping in mapped:  # their descriptors tell of files that have no name any more
-            self._take_mapping(mapping, _sources(mapping, [fd for _, fd in fds]))
+            self._take_mapping(mapping, _source(mapping, of_path.get(mapping.path, [])))
         for access, fd in sorted(fds):
             with contextlib.suppress(OSError):
                 self._take(fd, -access)
@@ -133,11 +136,11 @@ class _Apart:
         if access == os.O_RDWR and not copy:
             self.note("open", path, f"{found.st_size} {found.st_mtime_ns}")
 
-    def _take_mapping(self, mapping: Mapping, fds: list[int]) -> None:
+    def _take_mapping(self, mapping: Mapping, path: str) -> None:
         if self._of_database(mapping.path):
             return  # its locks lie in it
         try:
-            source = fds[0] if fds else os.open(mapping.path, os.O_RDONLY | os.O_CLOEXEC)
+            source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             self._without_file(mapping)
             return
@@ -150,8 +153,7 @@ class _Apart:
         except OSError as error:
             raise _cannot_replace(mapping) from error
         finally:
-            if not fds:
-                os.close(source)
+            os.close(source)
 
     def _without_file(self, mapping: Mapping) -> None:
         size_bytes = mapping.end - mapping.start
@@ -171,7 +173,8 @@ class _Apart:
             return known
         if found.st_size > self.left_bytes or self._of_database(path):
             return ""
-        name = f"copy-{fd}"
+        self._made += 1
+        name = f"copy-{self._made}"
         copy = os.path.join(self.folder, name)
         try:
             stand_in(copy, found.st_size, f"/proc/self/fd/{fd}")
@@ -191,12 +194,11 @@ class _Apart:
         return any(path == one or path.startswith(f"{one}-") for one in self.databases)
 
 
-def _sources(mapping: Mapping, fds: list[int]) -> list[int]:
-    """Those of the descriptors that are of the mapped file."""
-    found = [fd for fd in fds if _path(fd) == mapping.path]
-    if len({os.fstat(fd).st_ino for fd in found}) > 1:  # files without a name any more
-        found = [fd for fd in found if os.fstat(fd).st_ino == mapping.inode]
-    return found
+def _source(mapping: Mapping, fds: list[int]) -> str:
+    """Where the mapped file can be opened; `fds` are of files of that name."""
+    if len({os.fstat(fd).st_ino for fd in fds}) > 1:  # files without a name any more
+        fds = [fd for fd in fds if os.fstat(fd).st_ino == mapping.inode]
+    return f"/proc/self/fd/{fds[0]}" if fds else mapping.path
 
 
 def _cannot_replace(mapping: Mapping) -> PermissionError:
