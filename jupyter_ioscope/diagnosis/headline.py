@@ -91,7 +91,8 @@ def _meanwhile(facts: Facts, findings: Sequence[Finding]) -> str:
     if not any(row.cause == OTHERS and row.share >= MUCH for row in findings):
         return ""
     taken = significant(facts.taken_cores, 2)
-    return f", while other programs kept {taken} of {facts.cores:g} cores busy"
+    cores = f"{facts.cores:g} core" + ("" if facts.cores == 1 else "s")
+    return f", while other programs kept {taken} of {cores} busy"
 
 
 def detail(facts: Facts, findings: Sequence[Finding], apart: bool) -> str:

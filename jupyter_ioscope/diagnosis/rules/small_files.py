@@ -52,7 +52,7 @@ def judge(facts: Facts) -> Finding | None:
             place_line(facts, *_KINDS),
         ),
         advice="Pack the items into few large files (one array file, .tar shards, Arrow, LMDB) "
-        "and read them in order. " + _meanwhile(facts, waiting),
+        "and read them in order." + _meanwhile(facts, waiting),
         toggles=_toggles(far, waiting),
         where=facts.work.where(*_KINDS),
         refines=(*CPU_CAUSES, *WAIT_CAUSES, "network_latency"),
@@ -74,9 +74,9 @@ def _least_files(facts: Facts, epochs: int) -> float:
 def _meanwhile(facts: Facts, waiting: bool) -> str:
     if waiting:
         more = max(4, 2 * facts.workers)
-        return f"Until then more workers overlap the waits: try num_workers={more}."
+        return f" Until then more workers overlap the waits: try num_workers={more}."
     more = _words.more_workers(facts)
-    return f"Until then, try num_workers={more}." if more else ""
+    return f" Until then, try num_workers={more}." if more else ""
 
 
 RULE = Rule("small_files", judge)
