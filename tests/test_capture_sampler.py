@@ -13,12 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_ioscope.capture.cells import CellMap
 from jupyter_ioscope.capture.pyspy import find_py_spy
-from jupyter_ioscope.capture.request import SamplerRequest, SamplerResult
 from jupyter_ioscope.capture.rights import may_read_memory
 from jupyter_ioscope.capture.sampler import Sampler
-from jupyter_ioscope.model.readings import STATES, ThreadReadings
+from tests.sampler_answers import request_for, states_of, stopped, thread_of
 
 pytestmark = pytest.mark.timeout(300)
 needs_linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
@@ -51,23 +49,6 @@ def sampler() -> Iterator[Sampler]:
     made.close()
 
 
-def _request(folder: Path, rate_hz: float = 50, take_stacks: bool = False) -> SamplerRequest:
-    tid = threading.get_native_id()
-    return SamplerRequest(HERE, tid, str(folder), rate_hz, take_stacks, 50)
-
-
-def _stop(sampler: Sampler, workers: dict[int, int] | None = None) -> SamplerResult:
-    return sampler.stop(workers or {}, threading.get_native_id(), CellMap())
-
-
-def _states(thread: ThreadReadings) -> Counter[str]:
-    return Counter(STATES[state] for state in thread.states)
-
-
-def _find(result: SamplerResult, role: str, worker: int = -1) -> ThreadReadings:
-    return next(t for t in result.threads if t.role == role and t.worker == worker)
-
-
 @pytest.fixture
 def workers() -> Iterator[list[int]]:
     with subprocess.Popen(
@@ -83,20 +64,20 @@ def workers() -> Iterator[list[int]]:
 def test_the_whole_tree_is_seen_and_every_thread_has_its_role(
     sampler: Sampler, workers: list[int], tmp_path: Path
 ) -> None:
-    sampler.start(_request(tmp_path))
+    sampler.start(request_for(tmp_path))
     until_s = time.monotonic() + 1.5
     while time.monotonic() < until_s:
         sum(range(1000))
-    result = _stop(sampler, {pid: number for number, pid in enumerate(workers)})
-    consumer = _find(result, "consumer")
+    result = stopped(sampler, {pid: number for number, pid in enumerate(workers)})
+    consumer = thread_of(result, "consumer")
     assert (consumer.pid, consumer.tid) == (HERE, threading.get_native_id())
-    assert _states(consumer)["running"] > 0.8 * len(consumer.states)
+    assert states_of(consumer)["running"] > 0.8 * len(consumer.states)
     for number, state in enumerate(("running", "sleep")):
-        worker = _find(result, "worker", number)
+        worker = thread_of(result, "worker", number)
         assert worker.pid == workers[number]
-        assert _states(worker)[state] > 0.9 * len(worker.states) > 8, _states(worker)
+        assert states_of(worker)[state] > 0.9 * len(worker.states) > 8, states_of(worker)
     grandchildren = [t for t in result.threads if t.role == "other" and t.pid not in workers]
-    assert any(_states(thread)["running"] > 8 for thread in grandchildren)
+    assert any(states_of(thread)["running"] > 8 for thread in grandchildren)
     assert sampler._link is not None
     assert sampler._link.pid not in {thread.pid for thread in result.threads}
 
@@ -105,13 +86,13 @@ def test_the_whole_tree_is_seen_and_every_thread_has_its_role(
 def test_run_and_queue_time_are_exact_and_fit_in_the_wall_time(
     sampler: Sampler, workers: list[int], tmp_path: Path
 ) -> None:
-    sampler.start(_request(tmp_path))
+    sampler.start(request_for(tmp_path))
     used_s, began_s = time.thread_time(), time.monotonic()
     while time.monotonic() - began_s < 1.0:
         sum(range(1000))
     used_s = time.thread_time() - used_s
-    result = _stop(sampler, {pid: number for number, pid in enumerate(workers)})
-    consumer = _find(result, "consumer")
+    result = stopped(sampler, {pid: number for number, pid in enumerate(workers)})
+    consumer = thread_of(result, "consumer")
     assert abs(consumer.run_ns / 1e9 - used_s) < 0.05
     for thread in result.threads:
         wall_ns = thread.last_ns - thread.first_ns
@@ -119,19 +100,19 @@ def test_run_and_queue_time_are_exact_and_fit_in_the_wall_time(
         assert len(thread.states) == len(thread.sample_ns)
         assert list(thread.sample_ns) == sorted(thread.sample_ns)
         assert all(thread.first_ns <= when <= thread.last_ns for when in thread.sample_ns)
-    computing = _find(result, "worker", 0)
+    computing = thread_of(result, "worker", 0)
     life_ns = computing.last_ns - computing.first_ns
     assert computing.run_ns + computing.run_queue_ns > 0.85 * life_ns
 
 
 @needs_linux
 def test_a_worker_that_comes_and_goes_keeps_its_readings(sampler: Sampler, tmp_path: Path) -> None:
-    sampler.start(_request(tmp_path))
+    sampler.start(request_for(tmp_path))
     code = "import time; t = time.monotonic() + 0.6\nwhile time.monotonic() < t: pass"
     child = subprocess.Popen([sys.executable, "-c", code])
     child.wait()
     time.sleep(0.5)
-    worker = _find(_stop(sampler, {child.pid: 4}), "worker", 4)
+    worker = thread_of(stopped(sampler, {child.pid: 4}), "worker", 4)
     # Its exact times begin with its birth, not with when it was found.
     life_ns = worker.last_ns - worker.first_ns
     assert life_ns > 0.35e9
@@ -142,13 +123,13 @@ def test_a_worker_that_comes_and_goes_keeps_its_readings(sampler: Sampler, tmp_p
 
 @needs_linux
 def test_a_worker_that_nobody_reaps_is_counted_once(sampler: Sampler, tmp_path: Path) -> None:
-    sampler.start(_request(tmp_path))
+    sampler.start(request_for(tmp_path))
     code = "import time; t = time.monotonic() + 0.4\nwhile time.monotonic() < t: pass"
     child = subprocess.Popen([sys.executable, "-c", code])
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended and is not reaped
     ended_ns = time.monotonic_ns()
     time.sleep(1.5)
-    result = _stop(sampler, {child.pid: 0})
+    result = stopped(sampler, {child.pid: 0})
     child.wait()
     (worker,) = [thread for thread in result.threads if thread.pid == child.pid]
     life_ns = worker.last_ns - worker.first_ns
@@ -159,7 +140,7 @@ def test_a_worker_that_nobody_reaps_is_counted_once(sampler: Sampler, tmp_path: 
 
 @needs_linux
 def test_counters_of_tree_and_machine_are_read(sampler: Sampler, tmp_path: Path) -> None:
-    sampler.start(_request(tmp_path))
+    sampler.start(request_for(tmp_path))
     data = tmp_path / "data"
     data.write_bytes(bytes(2_000_000))
     until_s = time.thread_time() + 0.5  # of CPU, whatever else the machine does
@@ -167,7 +148,7 @@ def test_counters_of_tree_and_machine_are_read(sampler: Sampler, tmp_path: Path)
     while time.thread_time() < until_s or time.monotonic() < began_s + 1.0:
         data.read_bytes()
     live = sampler.live()
-    result = _stop(sampler)
+    result = stopped(sampler)
     assert result.series["tree_cpu_ns"].total() > 0.2e9
     assert result.series["tree_read_chars"].total() >= 2_000_000
     assert result.series["tree_pss_bytes"].peak() > 5_000_000
@@ -186,10 +167,10 @@ def test_py_spy_shows_the_loop_and_the_workers(
 ) -> None:
     if find_py_spy() is None or may_read_memory(workers[0]):
         pytest.skip("py-spy is not installed or may not attach here")
-    rights = sampler.start(_request(tmp_path, take_stacks=True))
+    rights = sampler.start(request_for(tmp_path, take_stacks=True))
     assert (rights.attach, rights.stacks, rights.reason) == (True, "py-spy", "")
     _some_function(1.5)
-    result = _stop(sampler, {pid: number for number, pid in enumerate(workers)})
+    result = stopped(sampler, {pid: number for number, pid in enumerate(workers)})
     assert result.tier == "full"
     assert result.stacks is not None
     assert result.stacks.source == "py-spy"
@@ -215,15 +196,15 @@ def _some_function(seconds: float) -> None:
 def test_a_second_profile_uses_the_same_helper_and_starts_afresh(
     sampler: Sampler, tmp_path: Path
 ) -> None:
-    first = sampler.start(_request(tmp_path))
+    first = sampler.start(request_for(tmp_path))
     time.sleep(0.3)
-    _stop(sampler)
+    stopped(sampler)
     began_ns = time.monotonic_ns()
-    second = sampler.start(_request(tmp_path))
+    second = sampler.start(request_for(tmp_path))
     time.sleep(0.3)
-    result = _stop(sampler)
+    result = stopped(sampler)
     assert first.helper_pid == second.helper_pid
-    consumer = _find(result, "consumer")
+    consumer = thread_of(result, "consumer")
     assert consumer.first_ns >= began_ns
     assert min(consumer.sample_ns) >= began_ns
 
@@ -231,18 +212,18 @@ def test_a_second_profile_uses_the_same_helper_and_starts_afresh(
 def test_a_start_that_nobody_stopped_gives_way_to_the_next(
     sampler: Sampler, tmp_path: Path
 ) -> None:
-    sampler.start(_request(tmp_path))
-    rights = sampler.start(_request(tmp_path))
+    sampler.start(request_for(tmp_path))
+    rights = sampler.start(request_for(tmp_path))
     assert rights.helper_pid
     time.sleep(0.2)
-    assert _stop(sampler).series or not Path("/proc/stat").exists()
+    assert stopped(sampler).series or not Path("/proc/stat").exists()
 
 
 @needs_linux
 def test_samples_do_not_fall_on_one_beat(sampler: Sampler, tmp_path: Path) -> None:
-    sampler.start(_request(tmp_path, rate_hz=50))
+    sampler.start(request_for(tmp_path, rate_hz=50))
     _some_function(1.5)
-    times = _find(_stop(sampler), "consumer").sample_ns
+    times = thread_of(stopped(sampler), "consumer").sample_ns
     phases = [(when / 1e9 * 50) % 1 for when in times]
     assert len(times) > 30
     assert max(Counter(int(phase * 4) for phase in phases).values()) < 0.6 * len(phases)

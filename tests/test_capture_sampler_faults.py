@@ -16,10 +16,9 @@ from pathlib import Path
 import pytest
 
 from jupyter_ioscope.capture import stacks
-from jupyter_ioscope.capture.cells import CellMap
-from jupyter_ioscope.capture.request import SamplerRequest, SamplerResult
 from jupyter_ioscope.capture.sampler import Sampler
-from jupyter_ioscope.model.readings import STATES, ThreadReadings
+from jupyter_ioscope.model.readings import STATES
+from tests.sampler_answers import request_for, stopped, thread_of
 
 pytestmark = pytest.mark.timeout(300)
 needs_linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
@@ -31,23 +30,6 @@ def sampler() -> Iterator[Sampler]:
     made = Sampler()
     yield made
     made.close()
-
-
-def _request(folder: Path, rate_hz: float = 50, take_stacks: bool = False) -> SamplerRequest:
-    tid = threading.get_native_id()
-    return SamplerRequest(HERE, tid, str(folder), rate_hz, take_stacks, 50)
-
-
-def _stop(sampler: Sampler, workers: dict[int, int] | None = None) -> SamplerResult:
-    return sampler.stop(workers or {}, threading.get_native_id(), CellMap())
-
-
-def _states(thread: ThreadReadings) -> Counter[str]:
-    return Counter(STATES[state] for state in thread.states)
-
-
-def _find(result: SamplerResult, role: str, worker: int = -1) -> ThreadReadings:
-    return next(t for t in result.threads if t.role == role and t.worker == worker)
 
 
 def _some_function(seconds: float) -> None:
@@ -67,16 +49,16 @@ def _py_spies_below(pid: int) -> list[int]:
 def test_a_killed_py_spy_is_a_stated_gap_and_the_rest_works(
     sampler: Sampler, tmp_path: Path
 ) -> None:
-    rights = sampler.start(_request(tmp_path, take_stacks=True))
+    rights = sampler.start(request_for(tmp_path, take_stacks=True))
     if rights.stacks != "py-spy":
         pytest.skip(f"no py-spy here: {rights.reason}")
     for pid in _py_spies_below(rights.helper_pid):
         os.kill(pid, signal.SIGKILL)
     time.sleep(0.3)
-    result = _stop(sampler)
+    result = stopped(sampler)
     assert result.stacks is None
     assert any(gap.what == "stacks" and "killed" in gap.reason for gap in result.gaps)
-    assert _find(result, "consumer").states
+    assert thread_of(result, "consumer").states
 
 
 @needs_linux
@@ -90,13 +72,13 @@ def test_a_missing_py_spy_means_stacks_from_inside(
     monkeypatch.setenv("PATH", str(empty))
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setenv("PYTHONHOME", sys.base_prefix)
-    rights = sampler.start(_request(tmp_path, take_stacks=True))
+    rights = sampler.start(request_for(tmp_path, take_stacks=True))
     assert rights.stacks == "in-process"
     own = stacks.InProcessStacks(stacks.stack_file(str(tmp_path)), 100)
     own.start()
     _some_function(0.4)
     own.stop()
-    result = _stop(sampler)
+    result = stopped(sampler)
     assert result.stacks is not None
     assert result.stacks.source == "in-process"
     assert "_some_function" in {frame.name for frame in result.stacks.frames}
@@ -159,12 +141,12 @@ def test_where_attaching_is_refused_states_go_on_and_stacks_come_from_inside() -
 
 def test_without_proc_everything_is_a_stated_gap(tmp_path: Path) -> None:
     sampler = Sampler(proc=str(tmp_path / "none"), sys_root=str(tmp_path / "none"))
-    rights = sampler.start(_request(tmp_path, take_stacks=True))
+    rights = sampler.start(request_for(tmp_path, take_stacks=True))
     own = stacks.InProcessStacks(stacks.stack_file(str(tmp_path)), 100)
     own.start()
     _some_function(0.3)
     own.stop()
-    result = _stop(sampler)
+    result = stopped(sampler)
     sampler.close()
     assert not rights.attach
     assert rights.stacks == "in-process"
@@ -180,23 +162,23 @@ def test_without_proc_everything_is_a_stated_gap(tmp_path: Path) -> None:
 def test_a_killed_helper_gives_gaps_and_the_next_start_a_new_one(
     sampler: Sampler, tmp_path: Path
 ) -> None:
-    first = sampler.start(_request(tmp_path))
+    first = sampler.start(request_for(tmp_path))
     os.kill(first.helper_pid, signal.SIGKILL)
-    result = _stop(sampler)
+    result = stopped(sampler)
     assert result.tier == "in_process"
     assert any("ended early" in gap.reason for gap in result.gaps)
-    second = sampler.start(_request(tmp_path))
+    second = sampler.start(request_for(tmp_path))
     assert second.helper_pid not in (0, first.helper_pid)
-    assert _stop(sampler).tier != "in_process" or not Path("/proc/self").exists()
+    assert stopped(sampler).tier != "in_process" or not Path("/proc/self").exists()
 
 
 def test_a_hung_helper_is_given_up_and_leaves_no_process(
     sampler: Sampler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jupyter_ioscope.capture.sampler._STOP_S", 0.3)
-    rights = sampler.start(_request(tmp_path))
+    rights = sampler.start(request_for(tmp_path))
     os.kill(rights.helper_pid, signal.SIGSTOP)
-    result = _stop(sampler)
+    result = stopped(sampler)
     assert any("did not answer" in gap.reason for gap in result.gaps)
     with pytest.raises(ProcessLookupError):
         os.kill(rights.helper_pid, 0)
@@ -206,15 +188,15 @@ def test_a_helper_that_cannot_be_started_is_a_stated_gap(
     sampler: Sampler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
-    rights = sampler.start(_request(tmp_path, take_stacks=True))
+    rights = sampler.start(request_for(tmp_path, take_stacks=True))
     assert (rights.attach, rights.helper_pid, rights.stacks) == (False, 0, "in-process")
-    result = _stop(sampler)
+    result = stopped(sampler)
     assert result.tier == "in_process"
     assert any("could not be started" in gap.reason for gap in result.gaps)
 
 
 def test_a_stop_without_a_start_is_a_stated_gap(sampler: Sampler) -> None:
-    result = _stop(sampler)
+    result = stopped(sampler)
     assert result.tier == "in_process"
     assert result.gaps
 
@@ -350,9 +332,9 @@ def test_closing_leaves_no_process_thread_descriptor_or_file(tmp_path: Path) -> 
 
     threads, before = threading.active_count(), descriptors()
     sampler = Sampler()
-    rights = sampler.start(_request(tmp_path, take_stacks=True))
+    rights = sampler.start(request_for(tmp_path, take_stacks=True))
     time.sleep(0.2)
-    _stop(sampler)
+    stopped(sampler)
     sampler.close()
     assert not _lives(rights.helper_pid)
     assert descriptors() == before
