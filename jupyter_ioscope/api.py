@@ -333,7 +333,7 @@ def check_baseline(
     not_while_recording()
     name = baseline_file.checked_name(file)
     before = baseline_file.read(name)
-    thresholds = baseline_check.Thresholds(*p99_s, *loss).checked()
+    thresholds = baseline_check.thresholds_of(p99_s, loss)
     options = baseline.Options(seconds, repeats, size_bytes, engine, block_trace=block_trace)
     now = baseline.measure(path, options, on_step)
     return baseline_check.compare(before, now, name, thresholds)
