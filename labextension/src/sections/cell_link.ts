@@ -29,7 +29,12 @@ export class CellLink {
 
   private async follow(): Promise<void> {
     if (this.place) {
-      this.problem.textContent = (await this.host.goToCell?.(this.place.cell, this.place.line)) ?? '';
+      const { cell, line } = this.place;
+      const gone = this.host.goToCell?.(cell, line).catch((error: unknown) => {
+        console.warn('ioscope: a cell could not be shown', error);
+        return 'This cell could not be shown; the browser console says why.';
+      });
+      this.problem.textContent = (await gone) ?? '';
     }
   }
 
