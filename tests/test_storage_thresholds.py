@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from jupyter_ioscope.model.observed import FileUse
+from jupyter_ioscope.model.observed import FileUse, ProcessUse
 from jupyter_ioscope.model.storage import FileSystem, StorageCheck, Timing
 from jupyter_ioscope.storage import for_loader, own_engine, thresholds
 from jupyter_ioscope.views.storage import check_html, check_text
@@ -114,6 +114,25 @@ def test_a_profile_says_what_the_numbers_mean_for_its_loader() -> None:
     told = list(for_loader.sentences(profile, "/data", "/", rows))
     assert told
     assert for_loader.request_s(4096 + 500_000, rows[0], rows[1]) == pytest.approx(1.1e-3)
+
+
+@pytest.mark.parametrize(("read_bytes", "from_memory"), [(8_000, True), (8_000_000, False)])
+def test_a_loader_whose_samples_are_in_memory_is_not_said_to_read_storage(
+    read_bytes: int, from_memory: bool
+) -> None:
+    profile = builders.profile(2)
+    count = sum(row.samples for row in profile.fetches)
+    uses = tuple(
+        ProcessUse(row.pid, row.worker, row.entered_ns, row.left_ns, 50, read_bytes, 0, 0, 0, 0,
+                   -1, -1, 5, 1024)
+        for row in profile.workers
+    )  # fmt: skip
+    profile = dataclasses.replace(profile, processes=uses, files=())
+    rows = (timing("sequential read", 500e6), timing("random read"), timing("open"))
+    told = " ".join(for_loader.sentences(profile, "/data", "/", rows))
+    assert 2 * 8_000 / count < 64 < 2 * 8_000_000 / count
+    assert ("nothing of it comes from storage" in told) == from_memory
+    assert ("This loader reads" in told) != from_memory
 
 
 def test_files_of_a_loader_on_several_mounts_are_told() -> None:
