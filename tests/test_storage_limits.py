@@ -166,8 +166,10 @@ def test_a_loader_of_every_epoch_is_told_once(tmp_path: Path) -> None:
 def test_workers_follow_the_memory_that_is_left(tmp_path: Path) -> None:
     use = ProcessUse(1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 10**9, 10, 1_000)
     held = builders.without(builders.profile(), processes=(use,))
-    here = machine(tmp_path, {}, cores=4, all_cores=4)._replace(memory=(8 * GB, 1 * GB))
-    assert limits(held, here).workers == 2
+    here = machine(tmp_path, {}, cores=4, all_cores=4)._replace(memory=(8 * GB, 2 * GB))
+    found = limits(held, here)
+    assert found.workers == 2
+    assert "num_workers=2, as many as fit into the memory that is left" in "\n".join(found.advice)
     assert limits(held, here._replace(memory=(8 * GB, 7 * GB))).workers == 4
 
 

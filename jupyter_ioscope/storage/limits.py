@@ -63,7 +63,7 @@ def limits(
     wanted = needs(profile)
     count = limits_advice.workers(cores, ranks, wanted)
     if wanted.worker_bytes > 0:
-        left = limits_advice.left_bytes({row.name: row for row in rows}, here, wanted)
+        left = limits_advice.left_bytes({row.name: row for row in rows}, here)
         count = count if left is None else max(1, min(count, int(left // wanted.worker_bytes)))
     limit = next((row for row in rows if row.name == "memory"), None)
     asked = Ask(cores, source, count, wanted, limit, tuple(_few(rows)))

@@ -55,7 +55,9 @@ def _begin(asked: Ask, ranks: int) -> str:
         f"{many} may be used ({asked.cores_from}{shared}): where workers decode, begin with "
         f"num_workers={asked.workers}, "
     )
-    if loop >= 0:
+    if asked.workers < workers(asked.cores, ranks, asked.needs):
+        told += "as many as fit into the memory that is left"
+    elif loop >= 0:
         told += (
             f"one a core, less the {significant(loop, 2)} cores that the loop itself used in the "
             "profile; where they wait for storage, more can help"
@@ -82,7 +84,7 @@ def _hit(rows: dict[str, Limit]) -> Iterator[str]:
 
 
 def _for_profile(rows: dict[str, Limit], here: Machine, needs: Needs) -> Iterator[str]:
-    left = left_bytes(rows, here, needs)
+    left = left_bytes(rows, here)
     if needs.worker_bytes > 0 and left is not None:
         yield (
             f"A worker of the profile holds {bytes_text(needs.worker_bytes)} of its own: about "
@@ -102,14 +104,14 @@ def _for_profile(rows: dict[str, Limit], here: Machine, needs: Needs) -> Iterato
             )
 
 
-def left_bytes(rows: dict[str, Limit], here: Machine, needs: Needs) -> float | None:
-    """Memory that workers can still take, those of the profile counted as gone; None if unknown."""
+def left_bytes(rows: dict[str, Limit], here: Machine) -> float | None:
+    """Memory that workers can still take; None if unknown."""
     limit, machine = rows.get("memory"), here.memory[1]
     known = [float(machine)] if machine > 0 else []
     if limit is not None:
         used = here.groups.own("memory", "memory.current", "memory.usage_in_bytes")
         known.append(limit.value - (used[0] if used else 0))
-    return max(0.0, min(known)) + needs.workers_bytes if known else None
+    return max(0.0, min(known)) if known else None
 
 
 def _tight(rows: dict[str, Limit]) -> Iterator[str]:

@@ -16,13 +16,12 @@ class Needs(NamedTuple):
     """Measured; -1 where the profile does not say.
 
     `loop_cores` is the CPU of the loop's own thread, fetches that it makes itself left out;
-    `worker_bytes` is the largest worker's private memory and `workers_bytes` that of all of them;
-    `batch_bytes` is the largest batch; `peak_bytes` is that of all processes together.
+    `worker_bytes` is the largest worker's private memory, `batch_bytes` the largest batch, and
+    `peak_bytes` the memory of all processes together.
     """
 
     loop_cores: float = -1.0
     worker_bytes: int = -1
-    workers_bytes: int = 0
     batch_bytes: int = -1
     peak_bytes: float = -1.0
     loaders: tuple[LoaderInfo, ...] = ()
@@ -41,7 +40,6 @@ def needs(profile: Profile | None) -> Needs:
     return Needs(
         loop_cores=_loop_cores(profile),
         worker_bytes=max(own, default=-1),
-        workers_bytes=sum(size for size in own if size > 0),
         batch_bytes=max((fetch.batch_bytes for fetch in profile.fetches), default=-1),
         peak_bytes=peak if peak > 0 else -1.0,
         loaders=tuple(profile.loaders),
