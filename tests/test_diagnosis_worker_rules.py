@@ -1,4 +1,4 @@
-"""Rules about workers: copies, uneven shares, order, crowding, hand-over, hanging."""
+"""Rules about workers: copies, uneven shares, order, crowding, hand-over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jupyter_ioscope.diagnosis.out_of_order import tail_ratio, waited_for_order
 from jupyter_ioscope.diagnosis.rules import head_of_line
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.model.profile import Profile
-from jupyter_ioscope.model.readings import STATES, ThreadReadings
+from jupyter_ioscope.model.readings import STATES
 from jupyter_ioscope.model.records import Batch, Epoch, Fetch
 from tests import builders
 
@@ -271,6 +271,7 @@ def test_small_batches_that_workers_pay_for_are_to_be_larger_not_made_alone() ->
     row = found(profile, "workers_overhead")
     assert row is not None
     assert "Make batches larger" in row.advice
+    assert "no_workers" not in row.toggles, "the advice is to keep them"
 
 
 # -- crowding -------------------------------------------------------------------------------------
@@ -319,54 +320,7 @@ def test_native_threads_of_the_main_process_crowd_the_step() -> None:
     assert found(profile, "thread_oversubscription") is None
 
 
-# -- hanging --------------------------------------------------------------------------------------
-
-
-def hanging(state: str, run_ns: int = 3 * MS, start_method: str = "fork") -> Profile:
-    """A loop that was interrupted before its first batch came."""
-    base = builders.profile(2, batches=4, start_method=start_method)
-    end = base.start_ns + 8_000 * MS
-    threads = tuple(
-        ThreadReadings(
-            row.pid, row.tid, "python", "worker", row.worker, row.entered_ns, end, run_ns, 0, 0,
-            sample_ns=tuple(range(row.entered_ns, end, 40 * MS)),
-            states=(STATES.index(state),) * len(range(row.entered_ns, end, 40 * MS)),
-        )
-        for row in base.workers
-    )  # fmt: skip
-    return builders.without(
-        base, end_ns=end, batches=(), fetches=(), threads=threads, ended_by="KeyboardInterrupt",
-        epochs=tuple(row._replace(end_ns=None) for row in base.epochs), stacks=None,
-    )  # fmt: skip
-
-
-def test_workers_that_stand_at_a_lock_from_their_start_on_are_said_to_hang() -> None:
-    first = diagnose(hanging("futex")).findings[0]
-    assert (first.cause, first.harm) == ("fork_deadlock", "run")
-    assert first.share > 0.9
-
-
-@pytest.mark.parametrize(
-    "profile",
-    [
-        hanging("network"),
-        hanging("sleep"),
-        hanging("lock"),
-        hanging("futex", run_ns=4_000 * MS),
-        hanging("futex", start_method="spawn"),
-    ],
-    ids=["network", "sleep", "lock of all processes", "computing", "spawned"],
-)
-def test_a_slow_first_fetch_is_no_hanging_worker(profile: Profile) -> None:
-    assert found(profile, "fork_deadlock") is None
-
-
-def test_a_worker_with_a_thread_that_works_does_not_hang() -> None:
-    profile = hanging("futex")
-    helper = dataclasses.replace(profile.threads[0], tid=77, role="other", run_ns=4_000 * MS)
-    other = dataclasses.replace(profile.threads[1], tid=78, role="other", run_ns=4_000 * MS)
-    profile = builders.without(profile, threads=(*profile.threads, helper, other))
-    assert found(profile, "fork_deadlock") is None
+# -- all of them ----------------------------------------------------------------------------------
 
 
 def test_facts_of_a_profile_are_untouched_by_the_rules() -> None:

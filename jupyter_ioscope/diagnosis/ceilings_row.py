@@ -24,34 +24,14 @@ def ceiling(
     """
     if per_batch_s <= 0:
         return None
-    rate = full_batch(facts) / per_batch_s
+    rate = facts.full_batch / per_batch_s
     half = Z95 * (UNKNOWN_RELATIVE if relative is None else relative)
     return Ceiling(resource, label, rate, rate / (1 + half), rate / max(0.05, 1 - half), how)
 
 
-def full_batch(facts: Facts) -> float:
-    """Samples of a batch, on average, without the short one at the end of an epoch: it is no batch
-    to speak of a rate by."""
-    cut = _cut_batches(facts)
-    known = [row.samples for row in facts.batches if row.samples > 0 and row.batch not in cut]
-    return mean(known) if known else facts.samples_per_batch
-
-
 def as_full_batches(facts: Facts, count: int) -> float:
     """`count` batches, some of them the short last ones, as that many full ones; at least 1."""
-    return max(1.0, count * facts.samples_per_batch / full_batch(facts))
-
-
-def _cut_batches(facts: Facts) -> set[int]:
-    """The last batches of epochs, where they are shorter than all others of the epoch."""
-    least: dict[int, int] = {}
-    last: dict[int, Batch] = {}
-    for row in facts.batches:
-        before = last.get(row.epoch)
-        if before is not None:
-            least[row.epoch] = min(before.samples, least.get(row.epoch, before.samples))
-        last[row.epoch] = row
-    return {row.batch for epoch, row in last.items() if 0 < row.samples < least.get(epoch, 0)}
+    return max(1.0, count * facts.samples_per_batch / facts.full_batch)
 
 
 def relative_error(values: Sequence[float]) -> float | None:
@@ -72,7 +52,7 @@ def whole_epochs(facts: Facts) -> bool:
 def steady_batches(facts: Facts) -> list[Batch]:
     """Batches after the warm-up of their epoch: those whose rate is called the throughput. All of
     them where epochs are too short for that; never the short one at the end of an epoch."""
-    cut = _cut_batches(facts)
+    cut = facts.cut_batches
     skip = 0 if whole_epochs(facts) else warm_up(facts)
     seen: dict[int, int] = {}
     kept = []

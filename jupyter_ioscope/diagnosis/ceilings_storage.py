@@ -9,7 +9,6 @@ from jupyter_ioscope.diagnosis.ceilings_row import (
     UNKNOWN_RELATIVE,
     as_full_batches,
     ceiling,
-    full_batch,
     many,
 )
 from jupyter_ioscope.diagnosis.facts import Facts
@@ -67,7 +66,7 @@ def _calls(facts: Facts, resource: str) -> str:
     if resource != "storage":
         return ""
     try:
-        calls = facts.storage.read_calls_per_sample * full_batch(facts)
+        calls = facts.storage.read_calls_per_sample * facts.full_batch
     except NotMeasuredError:
         return ""
     return f" in at most {significant(calls)} reads" if calls >= 1 else ""

@@ -8,7 +8,6 @@ from statistics import mean
 from jupyter_ioscope.diagnosis.ceilings_row import (
     as_full_batches,
     ceiling,
-    full_batch,
     many,
     relative_error,
     steady_batches,
@@ -69,7 +68,7 @@ def order(facts: Facts) -> Ceiling | None:
     if not gaps or pool is None:
         return None
     per_batch = mean(gaps)
-    if per_batch * pool.samples_per_s < (1 + _ORDER_COSTS) * full_batch(facts):
+    if per_batch * pool.samples_per_s < (1 + _ORDER_COSTS) * facts.full_batch:
         return None
     ahead = replay.credits // max(1, facts.workers)
     how = (

@@ -112,6 +112,28 @@ class LoopFacts:
             return mean(known) or 1.0
         return float(self.loader.batch_size or 1)
 
+    @cached_property
+    def cut_batches(self) -> frozenset[int]:
+        """Numbers of the last batches of epochs, where they are shorter than all others of it."""
+        least: dict[int, int] = {}
+        last: dict[int, Batch] = {}
+        for row in self.batches:
+            before = last.get(row.epoch)
+            if before is not None:
+                least[row.epoch] = min(before.samples, least.get(row.epoch, before.samples))
+            last[row.epoch] = row
+        return frozenset(
+            row.batch for epoch, row in last.items() if 0 < row.samples < least.get(epoch, 0)
+        )
+
+    @cached_property
+    def full_batch(self) -> float:
+        """Samples of a batch, on average, without the short one at the end of an epoch: it is no
+        batch to speak of a rate by."""
+        rows = [row for row in self.batches if row.batch not in self.cut_batches]
+        known = [row.samples for row in rows if row.samples > 0]
+        return mean(known) if known else self.samples_per_batch
+
     # -- the machine ------------------------------------------------------------------------------
 
     @cached_property

@@ -38,6 +38,7 @@ class _Kind(NamedTuple):
     cause: str
     title: str
     advice: str
+    keeps_workers: bool = False  # without them the loop would take longer
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -73,7 +74,11 @@ def judge(facts: Facts) -> Finding | None:
             _words.taken_line(facts),
         ),
         advice=kind.advice,
-        toggles=_TOGGLES.get(kind.cause, ()),
+        toggles=tuple(
+            name
+            for name in _TOGGLES.get(kind.cause, ())
+            if not (kind.keeps_workers and name == "no_workers")
+        ),
     )
 
 
@@ -159,6 +164,7 @@ def _carried_dearly(facts: Facts) -> _Kind:
         + (f" (now {size} samples)" if size else "")
         + ": every batch costs the same to carry, however small it is. Keep the workers: without "
         "them the loop would take longer.",
+        keeps_workers=True,
     )
 
 

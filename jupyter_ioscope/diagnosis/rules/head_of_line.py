@@ -69,7 +69,8 @@ def judge(facts: Facts) -> Finding | None:
 def _held_up(facts: Facts) -> float | None:
     """Part of the fetches' time off the CPU that they stood in line for a core; None where states
     are not known, not even from inside."""
-    if not any(row.run_queue_ns for row in facts.profile.threads if row.role == "worker"):
+    rows = [row for row in facts.profile.threads if row.role == "worker"]
+    if not any(row.exact or row.run_queue_ns for row in rows):
         return None
     off_ns = sum(max(0, row.fetch_ns - row.cpu_ns) for row in facts.fetches)
     return min(1.0, facts.part_ns("run_queue") / off_ns) if off_ns else 0.0

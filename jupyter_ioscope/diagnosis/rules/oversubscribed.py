@@ -62,8 +62,8 @@ def judge(facts: Facts) -> Finding | None:
         ),
         advice=_advice(facts, threads, main),
         toggles=_toggles(threads, main),
-        # Held up by the crowd, some batches come late: that is no trouble of its own.
-        # Nor is the waiting of a worker for its own threads.
+        # Batches that the crowd holds up, and workers that wait for their own threads, are no
+        # troubles of their own.
         refines=_MADE_BY_THREADS if threads or main else ("first_batch_setup",),
     )  # fmt: skip
 
