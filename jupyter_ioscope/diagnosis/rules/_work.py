@@ -134,13 +134,13 @@ def collecting(facts: Facts) -> tuple[str, ...]:
 
 
 def seen_line(facts: Facts, what: str, *kinds: str) -> str:
-    """`62 ± 5 % of the fetching was seen in parsing text (JSONDecoder.decode), called from ...`"""
+    """`62 ± 5 % of 300 stacks seen while fetching are in parsing text (JSONDecoder.decode).`"""
     fraction, error = facts.work.fraction(*kinds)
     names = facts.work.functions(*kinds)
     told = f" ({', '.join(names)})" if names else ""
     return (
-        f"{plus_minus(100 * fraction, 100 * error, 1)} % of {facts.work.samples:,} samples of "
-        f"fetching are in {what}{told}."
+        f"{plus_minus(100 * fraction, 100 * error, 1)} % of {facts.work.samples:,} stacks seen "
+        f"while fetching are in {what}{told}."
     )
 
 
