@@ -22,7 +22,7 @@ from jupyter_ioscope.capture.shared_positions import Sharing
 from jupyter_ioscope.model.observed import HeldFile
 
 _LOOK_S, _FIRST_LOOKS_S, _AT_FIRST_S = 1.0, 0.25, 3.0  # between two looks; more often at first
-_LOOK_SHARE = 0.001  # of a core, at most
+_LOOK_SHARE = 0.0007  # of a core, at most
 _MOST_FILES = 256
 _MOST_FDS = 256  # of one process that are looked at
 _MOST_WATCHED = 64

@@ -20,7 +20,7 @@ from jupyter_ioscope.model.observed import ProcessUse
 _MOST_READINGS = 64  # of memory: the first ones and the last
 _YOUNG_S = 1.0
 _MEMORY_YOUNG_S, _MEMORY_S = 0.2, 0.95  # between two readings of a process' memory
-_MEMORY_SHARE = 0.001  # of a core, at most, for readings beside those of the memory probe
+_MEMORY_SHARE = 0.0007  # of a core, at most, for readings beside those of the memory probe
 _FILES_S = 2.0  # between two counts of open descriptors
 _COUNTERS_S = 0.4  # between two readings of the counters, which workers note exactly themselves
 
