@@ -63,9 +63,9 @@ def sentences(
     read_bytes = wanted.requests * wanted.request_bytes
     if wanted.opens <= 0 and read_bytes < _ORDER_BYTES:
         yield (
-            f"This loader opens no file while it runs and reads {bytes_text(read_bytes)} a sample, "
-            "no more than the numbers of the samples that it is asked for: nothing of it comes "
-            "from storage."
+            f"By read calls come only {bytes_text(read_bytes)} a sample, no more than the numbers "
+            "of the samples that workers are asked for: what this loader hands out lies in memory, "
+            "or in files mapped into it, whose reads are not counted."
         )
         return
     one_s = request_s(wanted.request_bytes, large, small)
