@@ -240,7 +240,8 @@ print(json.dumps({
     "workers": sorted({r.worker for r in rows}), "devices": sorted({r.device for r in rows}),
     "latencies": [device.p50_s, device.p99_s, device.p999_s, device.worst_s],
     "busy_s": sum(r.busy_s for r in rows), "wall_s": p.profile.wall_s,
-    "text": report_text(p.profile, p.diagnosis), "left": [first_left, ours()], "during": len(during),
+    "text": report_text(p.profile, p.diagnosis), "left": [first_left, ours()],
+    "during": len(during),
     "killed": killed.profile.block is None,
     "gaps": [gap.what for gap in killed.profile.not_measured], "lost": p.profile.block.lost,
 }))
