@@ -55,7 +55,7 @@ class Batch(NamedTuple):
     The consumer was blocked in `next()` from `wait_start_ns` to `wait_end_ns`; then it had the
     batch until `step_end_ns` (the next call of `next()`, or the end of the profile).
     `task` is its index in the epoch as torch counts them, `worker` who fetched it (-1: unknown).
-    
+
     CPU times are exact, but for batches shorter than half a millisecond, of which one in eight is
     read in full: theirs are exact together and estimated for each.
     """
