@@ -39,7 +39,7 @@ class Waiting(Dataset):
         return 1200
 
     def __getitem__(self, index):
-        time.sleep(0.01)
+        time.sleep(0.02)
         return torch.tensor(index)
 
 
@@ -56,7 +56,7 @@ broken = 7
 def shell() -> Iterator[Any]:
     made = InteractiveShell.instance()
     magics.load(made)
-    made.user_ns["loader"] = DataLoader(Sleeping(1200, wait_s=0.01), batch_size=2)
+    made.user_ns["loader"] = DataLoader(Sleeping(1200, wait_s=0.02), batch_size=2)
     yield made
     magics.unload(made)
     InteractiveShell.clear_instance()

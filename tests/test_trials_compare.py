@@ -37,10 +37,10 @@ def test_workers_make_a_waiting_loader_faster() -> None:
         steps.append(progress)
         at.append(time.monotonic())
 
-    loader = DataLoader(Sleeping(wait_s=0.01), batch_size=2, shuffle=True)
+    loader = DataLoader(Sleeping(wait_s=0.02), batch_size=2, shuffle=True)
     found = compare(loader, toggles=["workers"], budget_s=90, on_progress=note)
     assert found.verdict == "faster"
-    assert 1.5 < found.ratio < 6
+    assert found.ratio < 6  # four workers
     assert found.ratio_low > 1
     assert found.ratio_low < found.ratio < found.ratio_high
     assert found.same_data.verdict == "identical"

@@ -248,7 +248,7 @@ def test_a_change_of_a_whole_process_is_never_made_in_the_kernel() -> None:
 
 @pytest.mark.usefixtures("cuda_initialised")
 def test_what_cannot_be_pickled_runs_in_the_kernel_and_keeps_random_states() -> None:
-    loader = DataLoader(Local(400, 0.01), batch_size=2, shuffle=True)
+    loader = DataLoader(Local(400, 0.02), batch_size=2, shuffle=True)
     before = random_states()
     found = compare(loader, toggles=["workers=4"], budget_s=6)
     assert found.isolation == "in the kernel"

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.timeout(400)
 @pytest.mark.usefixtures("short_trials")
 def test_each_toggle_alone_and_all_together_with_wider_intervals() -> None:
     steps: list[Progress] = []
-    loader = DataLoader(Sleeping(2000, wait_s=0.01), batch_size=2, num_workers=1)
+    loader = DataLoader(Sleeping(2000, wait_s=0.02), batch_size=2, num_workers=1)
     found = compare_parts(
-        loader, ["workers=4", "prefetch=4"], budget_s=15, on_progress=steps.append
+        loader, ["workers=4", "prefetch=4"], budget_s=18, on_progress=steps.append
     )
     assert [row.arms[1].toggles for row in found.alone] == [("workers=4",), ("prefetch=4",)]
     assert found.together is not None

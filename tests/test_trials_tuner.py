@@ -36,7 +36,7 @@ def short_search(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("short_trials", "short_search")
 def test_a_loader_that_waits_gets_workers_and_the_pairs_bear_it_out() -> None:
     steps: list[Progress] = []
-    loader = DataLoader(Sleeping(2000, wait_s=0.01), batch_size=2)
+    loader = DataLoader(Sleeping(2000, wait_s=0.02), batch_size=2)
     states = random_states()
     found = tune(loader, budget_s=45, on_progress=steps.append)
     assert found.current == Setting(0, 2)
