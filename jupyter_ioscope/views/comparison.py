@@ -62,7 +62,7 @@ def headline(comparison: Comparison) -> str:
         return f"Undecided: the time was enough for {made}, and {MIN_PAIRS} are the least"
     if not 0 < comparison.smallest_visible < math.inf:
         return "Undecided"
-    return f"Undecided: could have seen {percent(comparison.smallest_visible)}"
+    return f"Undecided: only more than {percent(comparison.smallest_visible)} would have shown"
 
 
 def _half_width(comparison: Comparison) -> float:

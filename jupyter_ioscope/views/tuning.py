@@ -37,7 +37,13 @@ def headline(tuning: Tuning) -> str:
         )
     if not tuning.changed:
         undecided = tuning.comparison is not None and tuning.comparison.verdict == "undecided"
-        why = "a gain was neither proven nor ruled out" if undecided else "nothing better was found"
+        others = len(tuning.tried) - 1
+        if undecided:
+            why = "a gain was neither proven nor ruled out"
+        elif others == 1:
+            why = "the one other setting that was tried is not better"
+        else:
+            why = f"none of {others} others that were tried is better"
         return f"Keep {setting_text(tuning.current)}: {why}"
     found = tuning.comparison
     told = f": {comparison_headline(found)}" if found is not None else ""
