@@ -124,7 +124,7 @@ ROLLUP, STATM = b"Private_Dirty:  7 kB\n", b"0 50000 0 0"  # 200 MB: 4.5 ms to w
     [
         (60.0, 100, -1),  # few pages: nothing to be found
         (60.0, 5_000, 7 * 1024),
-        (0.5, 5_000, "some pages"),  # walking all would add 1 %
+        (0.6, 5_000, "some pages"),  # walking all would add 0.8 %
         (0.2, 100_000, -1),  # and even that takes too long
     ],
 )

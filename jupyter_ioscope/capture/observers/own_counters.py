@@ -1,7 +1,7 @@
 """A worker's own counters when its loop begins and ends: exact, however short it lives.
 
-Its private memory is exact for loops of seconds, estimated from a sample of its pages for loops of
-a third of a second and more, and not known for shorter ones: asking would cost too much.
+Its private memory is exact for loops of several seconds, estimated from a sample of its pages for
+loops of half a second and more, and not known for shorter ones: asking would cost too much.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from jupyter_ioscope.capture.process_use import (
 # The kernel walks all pages of a process to tell which are private: measured 50 to 90 ns a page,
 # 5 ms for the 220 MB of a worker with torch. So it is asked once, as the loop ends, and only of
 # workers whose loop took many pages (a page taken is a fault; these are 16 MB, what copies on write
-# are judged from) and lasted so long that asking adds at most 0.4 % to it. Where only less is
-# affordable some of the pages are looked at.
+# are judged from) and lasted so long that asking adds at most 0.15 % to it, which of a loop that
+# waits half of its time is twice as much of its CPU. Of shorter loops some of the pages are looked
+# at, which may add 0.3 %: of memory that workers copy there is something to tell then.
 _PAGE_NS = 90
-_PART = 0.004
+_PART, _PART_SAMPLED = 0.0015, 0.003
 _FAULTS = 4_000
 
 
@@ -62,7 +63,7 @@ def _private(lasted_ns: int, faults: int) -> int:
         resident = int(procfs.read("/proc/self/statm", 256).split()[1])
         if resident * _PAGE_NS <= _PART * lasted_ns:
             return private_bytes(procfs.read("/proc/self/smaps_rollup", 4096))
-    return sampled_private_bytes(_PART * lasted_ns)
+    return sampled_private_bytes(_PART_SAMPLED * lasted_ns)
 
 
 def _faults() -> int:
