@@ -157,6 +157,7 @@ def interrupted_in(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.usefixtures("own_temporary_folder")
 def test_an_interrupt_while_a_recording_starts_ends_it_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
