@@ -65,7 +65,10 @@ def parser() -> argparse.ArgumentParser:
         help="stop recording after S seconds; the cell goes on",
     )
     made.add_argument(
-        "--batches", type=int, metavar="N", help="stop recording after N batches; the cell goes on"
+        "--batches",
+        type=int,
+        metavar="N",
+        help="stop recording after N batches (50,000 without it); the cell goes on",
     )
     made.add_argument(
         "--rate",

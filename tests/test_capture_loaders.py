@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader  # noqa: E402
 
 from jupyter_ioscope.api import Recording, profile  # noqa: E402
+from jupyter_ioscope.capture import profiler  # noqa: E402
 from tests.loaders_under_test import Numbers, OwnIter, Stream  # noqa: E402
 
 pytestmark = [
@@ -221,6 +222,14 @@ def test_recording_stops_after_so_many_batches_and_the_loop_goes_on() -> None:
         batches = run(DataLoader(Numbers(24), batch_size=4), 1)
     assert len(batches) == 6
     assert len(p.batches) == 3
+    assert p.profile.stopped_early
+
+
+def test_recording_of_very_many_batches_stops_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiler, "MOST_BATCHES", 4)
+    with profile(stacks=False) as p:
+        batches = run(DataLoader(Numbers(24), batch_size=4), 1)
+    assert (len(batches), len(p.batches)) == (6, 4)
     assert p.profile.stopped_early
 
 

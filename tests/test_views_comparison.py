@@ -37,7 +37,9 @@ def test_the_same_says_within_what() -> None:
 
 def test_undecided_says_what_could_have_been_seen() -> None:
     value = changed(builders.comparison(1.05, verdict="undecided"), smallest_visible=0.12)
-    assert headline(value).replace("\u00a0", " ") == "Undecided: only more than 12 % would have shown"
+    assert (
+        headline(value).replace("\u00a0", " ") == "Undecided: only more than 12 % would have shown"
+    )
     assert headline(changed(value, smallest_visible=math.inf)) == "Undecided"
 
 

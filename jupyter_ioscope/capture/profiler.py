@@ -34,6 +34,10 @@ from jupyter_ioscope.model.profile import Cell, Cost, Gap, Profile
 
 log = logging.getLogger("ioscope")
 
+# Where `batches` is not given. Enough for shares to half a percent; the report of so many takes two
+# to three seconds to make, and their records some tens of megabytes.
+MOST_BATCHES = 50_000
+
 _running = threading.Lock()  # one profile at a time in a process
 _recorder: Recorder | None = None  # that profile's, once it records
 
@@ -52,6 +56,7 @@ def progress_now() -> tuple[int, float, float] | None:
 @dataclass(frozen=True)
 class CaptureOptions:
     """What to record. `seconds` and `batches` end the recording early; the cell goes on.
+    Without `batches` it ends after `MOST_BATCHES`.
 
     States of threads and stacks are read `rate_hz` times a second; after the first seconds stacks
     are read less often, see `two_pace`. `block_trace` takes rights that few have (`capture.block`).
@@ -121,7 +126,9 @@ class Profiler:
 
     def _start(self) -> None:
         options = self.options
-        self.recorder = recorder = Recorder(self._folder, options.batches, self._halt_soon)
+        self.recorder = recorder = Recorder(
+            self._folder, options.batches or MOST_BATCHES, self._halt_soon
+        )
         settings = self._watch(recorder)
         self._observe(recorder, attach=settings.inprocess_stacks_hz == 0)
         self._install(recorder, settings)

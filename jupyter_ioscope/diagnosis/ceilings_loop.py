@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import mean
+from statistics import fmean
 
 from jupyter_ioscope.diagnosis.ceilings_row import (
     as_full_batches,
@@ -27,8 +27,8 @@ def consumer(facts: Facts) -> Ceiling | None:
     steps = [row.step_ns / 1e9 for row in steady_batches(facts)]
     if not steps:
         return None
-    how = f"One step takes {seconds(mean(steps))}; nothing else would have to be waited for."
-    return ceiling(facts, "consumer", "your step", mean(steps), relative_error(steps), how)
+    how = f"One step takes {seconds(fmean(steps))}; nothing else would have to be waited for."
+    return ceiling(facts, "consumer", "your step", fmean(steps), relative_error(steps), how)
 
 
 def process(facts: Facts) -> Ceiling | None:
@@ -41,13 +41,13 @@ def process(facts: Facts) -> Ceiling | None:
         before, what = _taken_over_s(facts), "taking batches over"
     if not steps or not before:
         return None
-    whole = mean(steps) + mean(before)
-    if whole < (1 + _ADDS) * max(mean(steps), mean(before)):
+    whole = fmean(steps) + fmean(before)
+    if whole < (1 + _ADDS) * max(fmean(steps), fmean(before)):
         return None
     doing = "fetching a batch" if facts.alone else "taking a finished batch over from its worker"
     how = (
-        f"One thread does both: {doing} takes {seconds(mean(before))}, your step "
-        f"{seconds(mean(steps))}."
+        f"One thread does both: {doing} takes {seconds(fmean(before))}, your step "
+        f"{seconds(fmean(steps))}."
     )
     error = max(relative_error(steps) or 0.0, relative_error(before) or 0.0) or None
     return ceiling(facts, "process", f"{what} + your step", whole, error, how)
@@ -71,7 +71,7 @@ def hand_over(facts: Facts) -> Ceiling | None:
     costs = [] if facts.alone else _taken_over_s(facts)
     if not costs:
         return None
-    per_batch, who, error = mean(costs), "the main process", relative_error(costs)
+    per_batch, who, error = fmean(costs), "the main process", relative_error(costs)
     pins = [row for row in facts.waits.others if row.who == "pin_memory"]
     pin_ns = sum(row.wall_ns - row.part_ns("idle") - row.part_ns("rest") for row in pins)
     pin_s = pin_ns / as_full_batches(facts, len(facts.profile.batches)) / 1e9
@@ -86,8 +86,8 @@ def _size(facts: Facts) -> str:
         fetches = steady_fetches(facts)
     except NotMeasuredError:
         return ""
-    tensors = mean(row.tensors for row in fetches)
-    size = mean(row.batch_bytes for row in fetches)
+    tensors = fmean(row.tensors for row in fetches)
+    size = fmean(row.batch_bytes for row in fetches)
     if tensors <= 0:
         return ""
     many = "object" if round(tensors) == 1 else "objects"
@@ -114,7 +114,7 @@ def start_up(facts: Facts) -> Ceiling | None:
     the first batch nothing else goes on, then the rest comes at the rate of those who fetch."""
     if len(facts.profile.epochs) < 2 or not whole_epochs(facts):
         return None
-    fetching = mean(row.fetch_ns for row in facts.fetches) / max(1, facts.workers) / 1e9
+    fetching = fmean(row.fetch_ns for row in facts.fetches) / max(1, facts.workers) / 1e9
     begins = {row.epoch: row.iter_start_ns for row in facts.profile.epochs}
     firsts: dict[int, int] = {}
     for row in facts.batches:
@@ -124,7 +124,7 @@ def start_up(facts: Facts) -> Ceiling | None:
         for number in firsts
         if number in begins
     ]
-    per_epoch, batches = mean(starts), len(facts.batches) / len(firsts)
+    per_epoch, batches = fmean(starts), len(facts.batches) / len(firsts)
     if per_epoch < _ADDS * batches * fetching:
         return None
     per_batch = per_epoch / batches + fetching

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import mean
+from statistics import fmean
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.spread import Z95, block_ratio_error
@@ -37,7 +37,7 @@ def as_full_batches(facts: Facts, count: int) -> float:
 def relative_error(values: Sequence[float]) -> float | None:
     """Standard error of the mean over the mean, from blocks of neighbouring values."""
     error = block_ratio_error(values, [1.0] * len(values))
-    whole = mean(values) if values else 0.0
+    whole = fmean(values) if values else 0.0
     return error / whole if error is not None and whole else None
 
 

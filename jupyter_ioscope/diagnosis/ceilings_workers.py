@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from statistics import mean
+from statistics import fmean
 
 from jupyter_ioscope.diagnosis.ceilings_row import (
     as_full_batches,
@@ -30,7 +30,7 @@ _LEAST_IN_LINE = 0.02
 def worker_pool(facts: Facts) -> Ceiling | None:
     """The fetches, over the number of workers that get any work."""
     fetches = [row.fetch_ns / 1e9 for row in steady_fetches(facts)]
-    service = mean(fetches)
+    service = fmean(fetches)
     if facts.alone:
         how = f"One fetch takes {seconds(service)} in the loop's own process."
         return ceiling(facts, "worker_pool", "fetching", service, relative_error(fetches), how)
@@ -67,7 +67,7 @@ def order(facts: Facts) -> Ceiling | None:
     pool = worker_pool(facts)
     if not gaps or pool is None:
         return None
-    per_batch = mean(gaps)
+    per_batch = fmean(gaps)
     if per_batch * pool.samples_per_s < (1 + _ORDER_COSTS) * facts.full_batch:
         return None
     ahead = replay.credits // max(1, facts.workers)
@@ -112,7 +112,7 @@ def cpu_left(facts: Facts) -> Ceiling | None:
 def _cpu_a_batch(facts: Facts) -> tuple[float, float | None]:
     """CPU seconds of all processes for a batch, and its relative standard error."""
     batches = steady_batches(facts)
-    main = mean((row.wait_cpu_ns + row.step_cpu_ns) / 1e9 for row in batches)
+    main = fmean((row.wait_cpu_ns + row.step_cpu_ns) / 1e9 for row in batches)
     helpers = [row for row in facts.profile.threads if row.role not in ("consumer", "worker")]
     count = as_full_batches(facts, len(facts.profile.batches))
     beside = sum(row.run_ns for row in helpers) / count / 1e9
@@ -122,7 +122,7 @@ def _cpu_a_batch(facts: Facts) -> tuple[float, float | None]:
     if not any(row.worker >= 0 for row in facts.profile.fetches):
         return facts.tree_cpu_ns / count / 1e9, None
     fetched = [row.cpu_ns / 1e9 for row in steady_fetches(facts)]
-    return mean(fetched) + _put_s(facts) + main + beside, relative_error(fetched)
+    return fmean(fetched) + _put_s(facts) + main + beside, relative_error(fetched)
 
 
 def gil(facts: Facts) -> Ceiling | None:

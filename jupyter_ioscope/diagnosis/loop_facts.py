@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from statistics import mean, median
+from statistics import fmean, median
 
 from jupyter_ioscope.diagnosis.consumer_waits import fetched_by_consumer
 from jupyter_ioscope.diagnosis.hot import Hot, hottest
@@ -109,7 +109,7 @@ class LoopFacts:
     def samples_per_batch(self) -> float:
         known = [row.samples for row in self.batches if row.samples >= 0]
         if known:
-            return mean(known) or 1.0
+            return fmean(known) or 1.0
         return float(self.loader.batch_size or 1)
 
     @cached_property
@@ -132,7 +132,7 @@ class LoopFacts:
         batch to speak of a rate by."""
         rows = [row for row in self.batches if row.batch not in self.cut_batches]
         known = [row.samples for row in rows if row.samples > 0]
-        return mean(known) if known else self.samples_per_batch
+        return fmean(known) if known else self.samples_per_batch
 
     # -- the machine ------------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ class Parts:
         if name not in PARTS:
             raise ValueError(f"unknown part of wall time: {name}")
         self._times[name] = self._times.get(name, 0) + max(0, time_ns)
-        self._errors[name] = together(self._errors.get(name, 0.0), error_ns)
+        before = self._errors.get(name, 0.0)
+        self._errors[name] = together(before, error_ns) if error_ns else before
 
     def take(self, name: str, most_ns: int) -> int:
         """Remove up to `most_ns` from a part; returns how much it was."""

@@ -229,5 +229,8 @@ def ended_text(profile: Profile) -> str:
         name, after = clean(profile.ended_by, 120), seconds(profile.wall_s)
         return f"The cell ended with {name} after {after}; the report covers what ran until then."
     if profile.stopped_early:
-        return f"Recording stopped after {seconds(profile.wall_s)}, as asked; the cell ran on."
+        return (
+            f"Recording stopped after {seconds(profile.wall_s)} and {len(profile.batches):,} "
+            "batches (--seconds and --batches set the end); the cell ran on."
+        )
     return ""

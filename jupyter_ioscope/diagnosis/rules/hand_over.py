@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import mean, median
+from statistics import fmean, median
 from typing import NamedTuple
 
 from jupyter_ioscope.diagnosis.cycles import Without
@@ -48,10 +48,10 @@ def judge(facts: Facts) -> Finding | None:
     if facts.alone or main is None or not facts.batches:
         return None
     gain = _own_gain(facts)
-    cost_s = mean([turn.main for epoch in facts.replay.epochs for turn in epoch]) / 1e9
+    cost_s = fmean([turn.main for epoch in facts.replay.epochs for turn in epoch]) / 1e9
     objects = int(median([row.tensors for row in facts.fetches]))
     size = median([row.batch_bytes for row in facts.fetches])
-    fetch_s = mean([row.fetch_ns for row in facts.fetches]) / 1e9
+    fetch_s = fmean([row.fetch_ns for row in facts.fetches]) / 1e9
     kind = _kind(objects, size, cost_s, fetch_s)
     if kind.cause == "workers_overhead":
         alone = _alone_share(facts)

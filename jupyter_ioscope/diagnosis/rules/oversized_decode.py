@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import mean
+from statistics import fmean
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
@@ -77,7 +77,7 @@ def _decoded_pixels(facts: Facts) -> float:
     """Mean pixels of the pictures that fetches opened; 0 where no header was read, or where they
     are asked for at reduced size."""
     images = () if facts.work.reduces else facts.profile.images
-    return mean(row.width * row.height for row in images) if images else 0.0
+    return fmean(row.width * row.height for row in images) if images else 0.0
 
 
 def _used_pixels(facts: Facts) -> float:
