@@ -53,7 +53,7 @@ def profile(
 
     Args:
         seconds: stop recording after so many seconds; the block goes on.
-        batches: stop recording after so many batches (50,000 without it); the block goes on.
+        batches: stop recording after so many batches (25,000 without it); the block goes on.
         rate_hz: thread states and stacks per second and thread, 1 to 200.
         stacks: whether to sample stacks for the flame graph.
         label: a name for the report.

@@ -68,7 +68,7 @@ def parser() -> argparse.ArgumentParser:
         "--batches",
         type=int,
         metavar="N",
-        help="stop recording after N batches (50,000 without it); the cell goes on",
+        help="stop recording after N batches (25,000 without it); the cell goes on",
     )
     made.add_argument(
         "--rate",

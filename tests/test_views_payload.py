@@ -273,10 +273,8 @@ def test_how_a_cell_ended_is_said_when_it_did_not_simply_finish() -> None:
     assert "KeyboardInterrupt" in ended_text(
         builders.without(profile(), ended_by="KeyboardInterrupt")
     )
-    early = ended_text(builders.without(profile(2), stopped_early=True))
-    assert re.fullmatch(
-        r"Recording stopped after .* and 2 batches \(.*\); the cell ran on\.", early
-    )
+    early = builders.without(profile(), stopped_early=True)
+    assert f" and {len(early.batches)} batches (--seconds" in ended_text(early)
 
 
 def test_progress_keeps_to_what_the_page_knows() -> None:

@@ -34,9 +34,9 @@ from jupyter_ioscope.model.profile import Cell, Cost, Gap, Profile
 
 log = logging.getLogger("ioscope")
 
-# Where `batches` is not given. Enough for shares to half a percent; the report of so many takes two
-# to three seconds to make, and their records some tens of megabytes.
-MOST_BATCHES = 50_000
+# Where `batches` is not given. Enough for shares to half a percent; the report of so many takes
+# about two seconds to make.
+MOST_BATCHES = 25_000
 
 _running = threading.Lock()  # one profile at a time in a process
 _recorder: Recorder | None = None  # that profile's, once it records
