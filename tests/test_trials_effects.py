@@ -165,7 +165,7 @@ def test_mapped_files_and_files_without_a_name_stay_as_they_are(
 ) -> None:
     """Loop and workers see each other's part, but where a file is too large to be copied."""
     if not copied:
-        monkeypatch.setattr(open_files, "_MOST_COPIED_BYTES", 16)
+        monkeypatch.setattr(open_files, "_MOST_COPIED_BYTES", 1000)
     (tmp_path / "notes").mkdir()
     array = numpy.memmap(tmp_path / "array", dtype="i8", mode="w+", shape=(2000,))
     array[:3] = 1

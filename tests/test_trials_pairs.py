@@ -45,7 +45,9 @@ def run(rate: Callable[[str, int], float], budget_s: float = 24.0) -> tuple[Pair
 def test_every_second_pair_is_the_one_before_the_other_way_round() -> None:
     rng = random.Random(1)
     runs = {run(lambda arm, number: rng.uniform(1, 9))[1] for _ in range(20)}
-    assert all(order[n : n + 4] == order[n : n + 4][::-1] for order in runs for n in (0, 4, 8))
+    # A difference of the arms may show by chance, and end a run between two pairs.
+    twos = [order[n : n + 4] for order in runs for n in range(0, len(order) - 3, 4)]
+    assert all(two == two[::-1] for two in twos)
     assert len({order[:4] for order in runs}) == 2
 
 

@@ -106,20 +106,21 @@ class _Apart:
     def take(self) -> None:
         mapped = [m for m in mappings.written() if not _is_elsewhere(m.path, self.private)]
         self.paths = {mapping.path for mapping in mapped}
-        fds: list[tuple[int, int]] = []
+        fds: list[tuple[int, int, int]] = []
         of_path: dict[str, list[int]] = {}
         for fd in descriptors():
             with contextlib.suppress(OSError):
                 found = os.fstat(fd)
                 if not _is_foreign(path := _path(fd), self.private, found):
-                    # Those for both come first: who only reads is to see what they write.
-                    fds.append((-_access(fd), fd))
+                    # Those for both come first: who only reads is to see what they write. Small
+                    # ones come before a large one that takes what may be copied.
+                    fds.append((-_access(fd), found.st_size, fd))
                     of_path.setdefault(path, []).append(fd)
                     if _is_database(fd):
                         self.databases.add(path)
         for mapping in mapped:  # their descriptors tell of files that have no name any more
             self._take_mapping(mapping, _source(mapping, of_path.get(mapping.path, [])))
-        for access, fd in sorted(fds):
+        for access, _, fd in sorted(fds):
             with contextlib.suppress(OSError):
                 self._take(fd, -access)
 

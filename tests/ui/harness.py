@@ -245,6 +245,8 @@ class Lab:
         self.command("apputils:change-theme", theme=name)
         light = "true" if name.endswith("Light") else "false"
         self.page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
+        # JupyterLab fails when its splash is to go a second time before it is gone.
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached")
 
     def screenshot(self, name: str, selector: str = ".ioscope-report") -> Path:
         SHOTS.mkdir(exist_ok=True)
