@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import mmap
 import multiprocessing
 import os
 import pickle
@@ -172,6 +173,7 @@ def test_mapped_files_and_files_without_a_name_stay_as_they_are(
     # Two without a descriptor, as torch.from_file and others map them.
     one, other = (mapped(tmp_path / name, number) for number, name in enumerate(("one", "other")))
     arrays = SimpleNamespace(held={"rows": [array]}, one=one, other=other)
+    locks = [mmap.mmap(-1, 4096) for _ in range(4)]  # what is small does not use up the rest
     with tempfile.TemporaryFile(dir=tmp_path) as nameless:
         nameless.write(b"nameless")
         nameless.flush()
@@ -179,6 +181,8 @@ def test_mapped_files_and_files_without_a_name_stay_as_they_are(
         result = acted(Job("A", write_without_a_name, arguments, needs_child=True))
         assert result == {"seen": [7, 8, 1] if copied else [7, 1, 1], "other": 6}
         assert os.pread(nameless.fileno(), 20, 0) == b"nameless"
+    for lock in locks:
+        lock.close()
     assert array[:3].tolist() == [1, 1, 1]
     assert (one[0], other[0]) == (0, 1)
     found = Effects()

@@ -160,8 +160,12 @@ class _Apart:
         size_bytes = mapping.end - mapping.start
         if size_bytes > max(self.left_bytes, _SMALL_BYTES):
             raise _cannot_replace(mapping)
-        self.left_bytes -= size_bytes
+        self._copied(size_bytes)
         mappings.make_anonymous(mapping)
+
+    def _copied(self, size_bytes: int) -> None:
+        if size_bytes > _SMALL_BYTES:
+            self.left_bytes -= size_bytes
 
     def _known(self, path: str, inode: int) -> str:
         known = self.copies.get(path)
@@ -181,7 +185,7 @@ class _Apart:
             stand_in(copy, found.st_size, f"/proc/self/fd/{fd}")
         except OSError:  # no right to read it, no space
             return ""
-        self.left_bytes -= found.st_size
+        self._copied(found.st_size)
         self.copies[path] = found.st_ino, copy
         if path in self.paths:
             self.note("mapped", path, f"{name} {_content(copy)}")
