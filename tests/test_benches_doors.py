@@ -107,16 +107,6 @@ def test_a_path_that_does_not_answer_is_given_up(
         ioscope.bench("json", tmp_path / "rows.jsonl")
 
 
-def test_a_working_folder_that_is_gone_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    with pytest.raises(InputError, match="working folder of this process is gone"):
-        ioscope.bench("json", "rows.jsonl")
-
-
 @pytest.fixture(scope="module")
 def shell() -> Iterator[Any]:
     made = InteractiveShell.instance()

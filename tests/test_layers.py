@@ -14,7 +14,7 @@ NAME = "jupyter_ioscope"
 
 # Layer of a module, by its first path component below the package. A layer may import from those
 # listed for it, and from itself.
-GROUND = {"errors", "units", "optional", "paths", "registry", "block_trace"}
+GROUND = {"errors", "units", "optional", "paths", "registry", "process_stat", "block_trace"}
 ALLOWED = {
     "ground": set(),
     "model": {"ground"},

@@ -151,6 +151,8 @@ def test_a_working_folder_that_is_gone_is_said(
         ioscope.check_storage("x")
     with pytest.raises(InputError, match="working folder"):
         ioscope.save_baseline("x")
+    with pytest.raises(InputError, match="working folder of this process is gone"):
+        ioscope.bench("json", "rows.jsonl")
 
 
 def test_a_baseline_does_not_wait_for_a_place_that_hangs(

@@ -13,6 +13,7 @@ from typing import Any
 from jupyter_ioscope.benches._bench import Arm, Bench, Found, Measured, Pass, Prepared
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.bench import BenchTable
+from jupyter_ioscope.model.records import DEFAULT_PREFETCH
 from jupyter_ioscope.trials import tree
 from jupyter_ioscope.trials.build import build
 from jupyter_ioscope.trials.counting import seed_all, shut_down, worker_ids
@@ -123,7 +124,7 @@ def _drained(loader: Any) -> float:
         if time.perf_counter() - began > _DRAIN_S:
             break
     per_batch = (time.perf_counter() - began) / count if count else 0.0
-    ahead = loader.num_workers * (loader.prefetch_factor or 2)
+    ahead = loader.num_workers * (loader.prefetch_factor or DEFAULT_PREFETCH)
     time.sleep(min(_DRAIN_S, per_batch * ahead))
     return per_batch
 

@@ -11,6 +11,8 @@ import errno
 import os
 import re
 
+from jupyter_ioscope.process_stat import STARTED, stat_fields
+
 _EVENTS = ("block_rq_insert", "block_rq_issue", "block_rq_complete")
 _PREFIX = "ioscope-"
 _NAME = re.compile(r"ioscope-(\d+)-(\d+)")
@@ -93,12 +95,9 @@ def remove_left_over(folder: str, proc: str = "/proc") -> None:
 
 
 def _started(proc: str, pid: int) -> str:
-    """When a process began, in clock ticks since boot (proc_pid_stat(5), field 22); "" if gone."""
-    try:
-        with open(f"{proc}/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[19].decode()
-    except (OSError, IndexError):
-        return ""
+    """When a process began, in clock ticks since boot; "" if gone."""
+    fields = stat_fields(pid, proc)
+    return fields[STARTED] if len(fields) > STARTED else ""
 
 
 def _remove(instance: str) -> None:

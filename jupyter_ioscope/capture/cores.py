@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from jupyter_ioscope.process_stat import stat_fields
+
 
 def usable_cores() -> int:
     """Cores this process may keep busy: its affinity, cut to the cgroup's CPU quota, at least 1."""
@@ -108,7 +110,7 @@ def _siblings() -> list[int]:
     found = []
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():
-            fields = _read(f"/proc/{name}/stat").rpartition(")")[2].split()
+            fields = stat_fields(name)
             if len(fields) > 1 and fields[1] == str(parent):
                 found.append(int(name))
     return found

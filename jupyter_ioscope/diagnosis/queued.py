@@ -48,6 +48,6 @@ def queued(loader: LoaderInfo, batches: Sequence[Batch], made: Mapping[int, Fetc
     return Queued(
         peak,
         area / span if span else 0.0,
-        loader.num_workers * (loader.prefetch_factor or 2),
+        loader.num_workers * loader.prefetch,
         float(median(sizes)) if sizes else 0.0,
     )

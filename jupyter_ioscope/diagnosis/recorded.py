@@ -43,7 +43,7 @@ def replay_of(
         turn = _turn(row, fetch, min(usual, sent_by), put_ns)
         epochs.setdefault(row.epoch, []).append(turn)
     workers = loader.num_workers or len({row.worker for row in known if row.worker >= 0})
-    credits = workers * (loader.prefetch_factor or 2)
+    credits = workers * loader.prefetch
     return Replay(tuple(tuple(turns) for turns in epochs.values()), credits, _length(known, made))
 
 

@@ -57,4 +57,4 @@ def throughput_of(facts: Facts) -> Throughput | None:
 def warm_up(facts: Facts) -> int:
     """Batches at the start of an epoch that do not show the steady rate."""
     workers = facts.workers
-    return workers * (facts.loader.prefetch_factor or 2) + workers if workers else 1
+    return workers * facts.loader.prefetch + workers if workers else 1

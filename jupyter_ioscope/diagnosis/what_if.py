@@ -13,7 +13,7 @@ from jupyter_ioscope.diagnosis.spread import together
 from jupyter_ioscope.diagnosis.throughput import throughput_of
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.prediction import Predicted, Prediction, Setting
-from jupyter_ioscope.model.records import Batch, Fetch
+from jupyter_ioscope.model.records import DEFAULT_PREFETCH, Batch, Fetch
 
 Z90 = 1.645  # half-width of a 90 % interval in standard errors (normal)
 MOST_PIECES = 600  # a model run takes milliseconds, and a search makes some hundred
@@ -57,7 +57,7 @@ class WhatIf:
         """The loader as it was recorded."""
         info = self.facts.loader
         workers = 0 if self.facts.alone else info.num_workers
-        return Setting(workers, (info.prefetch_factor or 2) if workers else 2, info.in_order)
+        return Setting(workers, info.prefetch if workers else DEFAULT_PREFETCH, info.in_order)
 
     def cores(self, setting: Setting) -> float:
         """Cores that the loop gets under a setting, beside other programs as busy as they were.

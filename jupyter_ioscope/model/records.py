@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+DEFAULT_PREFETCH = 2  # torch's own default when num_workers > 0
+
 
 @dataclass(frozen=True)
 class LoaderInfo:
@@ -33,6 +35,11 @@ class LoaderInfo:
     samples_total: int | None = None
     workers_before_profile: bool = False
     facts: tuple[tuple[str, str], ...] = ()  # what its dataset library tells: (key, value)
+
+    @property
+    def prefetch(self) -> int:
+        """Batches that each worker works ahead: torch's default where nothing else was asked."""
+        return self.prefetch_factor or DEFAULT_PREFETCH
 
     def fact(self, key: str) -> str:
         """The value of a fact; "" where the dataset's library does not tell it."""

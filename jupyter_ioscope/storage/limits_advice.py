@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jupyter_ioscope.model.storage import Limit
 from jupyter_ioscope.storage import surroundings
-from jupyter_ioscope.storage.loader_needs import Needs, waiting
+from jupyter_ioscope.storage.loader_needs import Needs
 from jupyter_ioscope.storage.snippets import Ask
 from jupyter_ioscope.units import bytes_text, percent, significant
 
@@ -95,11 +95,11 @@ def _for_profile(rows: dict[str, Limit], here: Machine, needs: Needs) -> Iterato
         return
     for loader in needs.loaders:
         if loader.num_workers:
-            need = waiting(loader) * needs.batch_bytes
+            need = loader.num_workers * loader.prefetch * needs.batch_bytes
             state = "too small" if need > size else "enough"
             yield (
-                f"{loader.num_workers} workers × {waiting(loader) // loader.num_workers} batches "
-                f"of {bytes_text(needs.batch_bytes)} need {bytes_text(need)} of /dev/shm: "
+                f"{loader.num_workers} workers × {loader.prefetch} batches of "
+                f"{bytes_text(needs.batch_bytes)} need {bytes_text(need)} of /dev/shm: "
                 f"{bytes_text(size)} are {state}."
             )
 

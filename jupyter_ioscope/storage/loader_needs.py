@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jupyter_ioscope.model.profile import Profile
-from jupyter_ioscope.model.records import LoaderInfo
+from jupyter_ioscope.model.records import DEFAULT_PREFETCH, LoaderInfo
 
-_PREFETCH = 2  # torch's default batches ahead a worker
 # Memory of all processes at their peak, best first: shared pages counted once, or in each of them.
 _PEAKS = ("tree_pss_bytes", "tree_rss_bytes")
 
@@ -28,7 +27,7 @@ class Needs(NamedTuple):
 
     def ahead(self, workers: int) -> int:
         """Batches that so many workers keep waiting in shared memory."""
-        return workers * max((_prefetch(loader) for loader in self.loaders), default=_PREFETCH)
+        return workers * max((loader.prefetch for loader in self.loaders), default=DEFAULT_PREFETCH)
 
 
 def needs(profile: Profile | None) -> Needs:
@@ -44,15 +43,6 @@ def needs(profile: Profile | None) -> Needs:
         peak_bytes=peak if peak > 0 else -1.0,
         loaders=tuple(profile.loaders),
     )
-
-
-def waiting(loader: LoaderInfo) -> int:
-    """Batches that a loader's workers keep waiting, as it is."""
-    return loader.num_workers * _prefetch(loader)
-
-
-def _prefetch(loader: LoaderInfo) -> int:
-    return loader.prefetch_factor or _PREFETCH
 
 
 def _loop_cores(profile: Profile) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jupyter_ioscope.model.records import DEFAULT_PREFETCH
 from jupyter_ioscope.trials.prepared import TRAINER, is_seedable, order_of
-from jupyter_ioscope.trials.spec import DEFAULT_PREFETCH, LoaderSpec, loaded_data
+from jupyter_ioscope.trials.spec import LoaderSpec, loaded_data
 
 _DEFAULTS: dict[str, object] = {
     "num_workers": 0,

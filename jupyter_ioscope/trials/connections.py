@@ -15,7 +15,7 @@ import stat
 from collections.abc import Callable
 from typing import Any
 
-from jupyter_ioscope.trials.open_files import descriptors, stand_in
+from jupyter_ioscope.trials.open_files import access_of, descriptors, stand_in
 
 _SENDS = ("send", "sendall", "sendto", "sendmsg")
 _ADVICE = "connections that were open before it are closed in its runs: open this one in the cell"
@@ -60,7 +60,7 @@ class _Cut:
                     self.peers[fd] = _peer(fd)
                     os.dup2(self.dead.fileno(), fd, os.get_inheritable(fd))
                 elif stat.S_ISFIFO(found.st_mode):
-                    pipes.setdefault(found.st_ino, {})[fd] = _access(fd)
+                    pipes.setdefault(found.st_ino, {})[fd] = access_of(fd)
         for ends in pipes.values():
             if len({*ends.values()}) == 1:  # with both ends here it is this program's own
                 for fd, access in ends.items():
@@ -91,12 +91,6 @@ class _Cut:
             return sum(memoryview(part).nbytes for part in parts)
 
         return send
-
-
-def _access(fd: int) -> int:
-    import fcntl  # not on every system
-
-    return fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE
 
 
 def _peer(fd: int) -> str:

@@ -52,7 +52,7 @@ def own_positions(private: Iterable[str]) -> None:
         with contextlib.suppress(OSError):
             found = os.fstat(fd)  # fails for the descriptor that listed the others
             path = _path(fd)
-            if not _is_foreign(path, tuple(private), found) and _access(fd) != os.O_WRONLY:
+            if not _is_foreign(path, tuple(private), found) and access_of(fd) != os.O_WRONLY:
                 _replace(fd, f"/proc/self/fd/{fd}")
 
 
@@ -114,7 +114,7 @@ class _Apart:
                 if not _is_foreign(path := _path(fd), self.private, found):
                     # Those for both come first: who only reads is to see what they write. Small
                     # ones come before a large one that takes what may be copied.
-                    fds.append((-_access(fd), found.st_size, fd))
+                    fds.append((-access_of(fd), found.st_size, fd))
                     of_path.setdefault(path, []).append(fd)
                     if _is_database(fd):
                         self.databases.add(path)
@@ -217,7 +217,8 @@ def _path(fd: int) -> str:
     return os.readlink(f"/proc/self/fd/{fd}")
 
 
-def _access(fd: int) -> int:
+def access_of(fd: int) -> int:
+    """How a descriptor is open: `os.O_RDONLY`, `os.O_WRONLY` or `os.O_RDWR`."""
     return _flags(fd) & os.O_ACCMODE
 
 

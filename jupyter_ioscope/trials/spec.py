@@ -9,10 +9,9 @@ from typing import Any, Protocol
 
 from jupyter_ioscope.capture.loaders.hf_datasets import Looped
 from jupyter_ioscope.errors import InputError
+from jupyter_ioscope.model.records import DEFAULT_PREFETCH
 from jupyter_ioscope.optional import loaded
 from jupyter_ioscope.trials import prepared as wrapped
-
-DEFAULT_PREFETCH = 2  # torch's own default when num_workers > 0
 
 
 class InChild(Protocol):

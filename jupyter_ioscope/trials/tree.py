@@ -8,6 +8,8 @@ import resource
 import time
 from collections.abc import Iterable
 
+from jupyter_ioscope.process_stat import STARTED, stat_fields
+
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
@@ -42,7 +44,7 @@ def group_members(pgid: int) -> list[int]:
         for name in os.listdir("/proc"):
             if not name.isdigit():
                 continue
-            fields = _stat(int(name))
+            fields = stat_fields(int(name))
             if len(fields) > 2 and fields[2] == str(pgid) and fields[0] not in "ZX":
                 members.append(int(name))
     return members
@@ -50,19 +52,19 @@ def group_members(pgid: int) -> list[int]:
 
 def started(pid: int) -> str:
     """When a living process began, to tell it from a later one of its number; "" for none."""
-    fields = _stat(pid)
-    return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
+    fields = stat_fields(pid)
+    return fields[STARTED] if len(fields) > STARTED and fields[0] not in "ZX" else ""
 
 
 def group(pid: int) -> int:
     """The process group of a process; 0 where there is none."""
-    fields = _stat(pid)
+    fields = stat_fields(pid)
     return int(fields[2]) if len(fields) > 2 else 0
 
 
 def runs(pid: int) -> bool:
     """Whether a process is there and neither stopped nor ended."""
-    return bool(fields := _stat(pid)) and fields[0] not in "TtZX"
+    return bool(fields := stat_fields(pid)) and fields[0] not in "TtZX"
 
 
 def own_tree_cpu_ns() -> int:
@@ -74,7 +76,7 @@ def own_tree_cpu_ns() -> int:
 
 
 def _cpu_ns(pid: int) -> int:
-    fields = _stat(pid)
+    fields = stat_fields(pid)
     waited_ns = sum(int(x) for x in fields[13:15]) * 1_000_000_000 // _TICKS if fields else 0
     try:
         # CPU clock of another process: clock_getcpuclockid(3) is (~pid << 3) | CPUCLOCK_SCHED.
@@ -118,14 +120,6 @@ def machine_busy_ns() -> int | None:
     # user, nice, system, irq, softirq, steal; idle and iowait are left out, guest is in user.
     busy = sum(fields[:3]) + sum(fields[5:8])
     return busy * 1_000_000_000 // _TICKS
-
-
-def _stat(pid: int) -> list[str]:
-    """Fields of /proc/<pid>/stat from the state on; the name may hold spaces and brackets."""
-    try:
-        return _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    except OSError:
-        return []
 
 
 def _read(path: str) -> str:

@@ -30,9 +30,7 @@ def others_line(facts: Facts) -> str:
     empty where they are a small part, or few."""
     trace = facts.profile.block
     device = _device(_own(facts, trace)) if trace is not None else ""
-    if trace is None or not device:
-        return ""
-    if not _crowded(trace, device):
+    if trace is None or not device or not _crowded(trace, device):
         return ""
     taken, whole_s = _others(trace, device)
     first = sorted((name for name in taken if name), key=lambda name: -taken[name])[:_NAMED]

@@ -77,7 +77,7 @@ def _held_up(facts: Facts) -> float | None:
 
 
 def _advice(facts: Facts, freed: float) -> str:
-    ahead = MORE_PREFETCH * (facts.loader.prefetch_factor or 2)
+    ahead = MORE_PREFETCH * facts.loader.prefetch
     absorbed = effect_of_prefetch(facts.replay, MORE_PREFETCH)
     keep = (
         f"To keep the order, use prefetch_factor={ahead}: it absorbs about "

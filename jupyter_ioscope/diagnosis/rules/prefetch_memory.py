@@ -8,6 +8,7 @@ from jupyter_ioscope.diagnosis.out_of_order import effect_of_credits
 from jupyter_ioscope.diagnosis.queued import Queued, queued
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.records import DEFAULT_PREFETCH
 from jupyter_ioscope.units import bytes_text, percent, significant
 
 # Of the memory there is. A quarter for batches that only wait leaves a run that grows no room.
@@ -17,7 +18,6 @@ LEAST_QUEUED = 3
 # Queues three times as deep as the loop needs are too deep already where they hold this much and
 # half of all memory of the loop.
 TOO_DEEP = 3
-DEFAULT_PREFETCH = 2
 HARDLY = 0.03
 DEEP_BYTES = 500_000_000
 DEEP_FRACTION = 0.5
@@ -32,7 +32,7 @@ def judge(facts: Facts) -> Finding | None:
     much = found.peak >= LEAST_QUEUED and found.peak_bytes >= LEAST_FRACTION * budget
     if not much and not _too_deep(facts, found):
         return None
-    prefetch = facts.loader.prefetch_factor or DEFAULT_PREFETCH
+    prefetch = facts.loader.prefetch
     enough = _enough(facts)
     return finding(
         facts,
@@ -70,7 +70,7 @@ def _too_deep(facts: Facts, found: Queued) -> bool:
 def _enough(facts: Facts) -> int:
     """The depth of queues, from torch's default on, with which the recorded loop would take hardly
     longer than it did."""
-    now = facts.loader.prefetch_factor or DEFAULT_PREFETCH
+    now = facts.loader.prefetch
     depth = DEFAULT_PREFETCH
     while depth < now and effect_of_credits(facts.replay, facts.workers * depth) >= HARDLY:
         depth *= 2
