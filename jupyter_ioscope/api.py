@@ -3,11 +3,18 @@ line and buttons call these."""
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from jupyter_ioscope.arguments import (
+    checked_bool,
+    checked_call,
+    checked_event,
+    checked_names,
+    checked_pause,
+    kind,
+)
 from jupyter_ioscope.capture.profiler import CaptureOptions
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model import files
@@ -110,10 +117,10 @@ def compare(
     from jupyter_ioscope.trials.step import Step
 
     not_while_recording()
-    if not 0 <= step_s < math.inf:
-        raise InputError(f"step_s is {step_s!r}: give the seconds of your step, 0 or more")
-    picked = (toggles,) if isinstance(toggles, str) else tuple(toggles)
-    if whole_cell:
+    checked_pause("step_s", step_s)
+    _checked_watch(on_progress, cancel)
+    picked = checked_names("toggles", toggles)
+    if checked_bool("whole_cell", whole_cell):
         if b is not None or step_s:
             raise InputError("whole_cell runs the recorded cell with toggles: give no b, no step_s")
         recorded = last_recording()
@@ -155,9 +162,10 @@ def compare_parts(
     from jupyter_ioscope.trials.step import Step
 
     not_while_recording()
-    if not 0 <= step_s < math.inf:
-        raise InputError(f"step_s is {step_s!r}: give the seconds of your step, 0 or more")
-    return run(loader, toggles, cache, budget_s, on_progress, cancel, Step(off_s=step_s))
+    checked_pause("step_s", step_s)
+    _checked_watch(on_progress, cancel)
+    picked = checked_names("toggles", toggles)
+    return run(loader, picked, cache, budget_s, on_progress, cancel, Step(off_s=step_s))
 
 
 def tune(
@@ -186,6 +194,7 @@ def tune(
     from jupyter_ioscope.trials.tuner import tune as run
 
     not_while_recording()
+    _checked_watch(on_progress, cancel)
     return run(loader, budget_s, profile, on_progress, cancel)
 
 
@@ -222,7 +231,7 @@ def check_storage(
     from jupyter_ioscope.storage.health import check
 
     not_while_recording()
-    return check(path, quick, _profile_of(profile), silence_s)
+    return check(path, checked_bool("quick", quick), _profile_of(profile), silence_s)
 
 
 def bench(
@@ -252,6 +261,7 @@ def bench(
     from jupyter_ioscope.benches._run import bench as run
 
     not_while_recording()
+    _checked_watch(on_progress, cancel)
     return run(name, target, budget_s, on_progress, cancel)
 
 
@@ -296,8 +306,10 @@ def save_baseline(
     from jupyter_ioscope.storage import baseline, baseline_file
 
     not_while_recording()
+    checked_call("on_step", on_step)
     baseline_file.checked_target(file)  # before anything is measured
-    options = baseline.Options(seconds, repeats, size_bytes, engine, block_trace=block_trace)
+    traced = checked_bool("block_trace", block_trace)
+    options = baseline.Options(seconds, repeats, size_bytes, engine, block_trace=traced)
     found = baseline.measure(path, options, on_step)
     baseline_file.write(found, file)
     return found
@@ -331,18 +343,23 @@ def check_baseline(
     from jupyter_ioscope.storage import baseline, baseline_check, baseline_file
 
     not_while_recording()
+    checked_call("on_step", on_step)
     name = baseline_file.checked_name(file)
     before = baseline_file.read(name)
     thresholds = baseline_check.thresholds_of(p99_s, loss)
-    options = baseline.Options(seconds, repeats, size_bytes, engine, block_trace=block_trace)
+    traced = checked_bool("block_trace", block_trace)
+    options = baseline.Options(seconds, repeats, size_bytes, engine, block_trace=traced)
     now = baseline.measure(path, options, on_step)
     return baseline_check.compare(before, now, name, thresholds)
+
+
+def _checked_watch(on_progress: object, cancel: object) -> None:
+    checked_call("on_progress", on_progress)
+    checked_event("cancel", cancel)
 
 
 def _profile_of(value: Profile | Recording | None) -> Profile | None:
     found = value.profile if isinstance(value, Recording) else value
     if found is not None and not isinstance(found, Profile):
-        raise InputError(
-            f"profile is a {type(found).__name__}: give what ioscope.load() or %%ioscope gave"
-        )
+        raise InputError(f"profile is {kind(found)}: give what ioscope.load() or %%ioscope gave")
     return found

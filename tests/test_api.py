@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import jupyter_ioscope
-from jupyter_ioscope import api
+from jupyter_ioscope import api, arguments
 from jupyter_ioscope.errors import InputError, IoscopeError
 from tests import builders
 
@@ -66,11 +67,54 @@ def test_a_loaded_recording_says_that_it_has_no_loader() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"seconds": 0}, {"batches": -1}, {"rate_hz": 0}, {"rate_hz": 1e6}]
+    "options",
+    [
+        {"seconds": 0}, {"batches": -1}, {"rate_hz": 0}, {"rate_hz": 1e6}, {"seconds": "5"},
+        {"seconds": True}, {"batches": "5"}, {"rate_hz": "x"}, {"stacks": "no"}, {"label": 5},
+        {"block_trace": "yes"},
+    ],
+)  # fmt: skip
+def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"^{next(iter(options))} is"):
+        api.profile(**options)
+
+
+@pytest.mark.parametrize(
+    ("call", "wrong"),
+    [
+        (api.compare, {"step_s": "1"}),
+        (api.compare, {"step_s": -1}),
+        (api.compare, {"toggles": 5}),
+        (api.compare, {"whole_cell": "no"}),
+        (api.compare, {"on_progress": 5}),
+        (api.compare_parts, {"cancel": "later"}),
+        (api.tune, {"on_progress": 5}),
+        (api.check_storage, {"quick": "no"}),
+        (api.check_storage, {"silence_s": "5"}),
+        (api.check_storage, {"profile": 5}),
+        (api.bench, {"cancel": 5}),
+        (api.bench, {"on_progress": "print"}),
+        (api.limits, {"profile": 5}),
+        (api.save_baseline, {"block_trace": "no"}),
+        (api.save_baseline, {"on_step": "print"}),
+        (api.check_baseline, {"on_step": 5}),
+    ],
 )
-def test_impossible_options_are_refused(options: dict[str, float]) -> None:
-    with pytest.raises(InputError, match=next(iter(options))):
-        api.profile(**options)  # type: ignore[arg-type]
+def test_an_argument_of_the_wrong_kind_is_told_in_a_sentence(
+    call: Any, wrong: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    needed = {
+        api.compare_parts: (object(), ["workers", "prefetch"]), api.bench: ("json", ["1"]),
+        api.limits: (), api.check_storage: (tmp_path,),
+    }.get(call, (object(),))  # fmt: skip
+    with pytest.raises(InputError, match=f"^{next(iter(wrong))} is"):
+        call(*needed, **wrong)
+
+
+@pytest.mark.parametrize(("value", "text"), [(5, "an int"), ("", "a str"), (b"", "a bytes")])
+def test_a_kind_has_its_article(value: object, text: str) -> None:
+    assert arguments.kind(value) == text
 
 
 @pytest.mark.timeout(240)

@@ -14,7 +14,9 @@ NAME = "jupyter_ioscope"
 
 # Layer of a module, by its first path component below the package. A layer may import from those
 # listed for it, and from itself.
-GROUND = {"errors", "units", "optional", "paths", "registry", "process_stat", "block_trace"}
+GROUND = {
+    "arguments", "block_trace", "errors", "optional", "paths", "process_stat", "registry", "units",
+}  # fmt: skip
 ALLOWED = {
     "ground": set(),
     "model": {"ground"},

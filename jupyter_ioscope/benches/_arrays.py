@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from jupyter_ioscope.arguments import kind
 from jupyter_ioscope.benches._forks import short
 from jupyter_ioscope.benches._targets import file_of, is_path, really
 from jupyter_ioscope.errors import InputError
@@ -24,7 +25,7 @@ def array_or_table(target: Any) -> tuple[Any, str]:
         InputError: it is neither, or its file is not what its name says.
     """
     if not is_path(target):
-        return _cut(_of_object(target)), f"a {type(target).__name__}"
+        return _cut(_of_object(target)), kind(target)
     path, _ = file_of(target, TAKES)
     ending = os.path.splitext(path)[1].lower()
     reader = _READERS.get(ending)
@@ -59,7 +60,7 @@ def _of_object(value: Any) -> Any:
     if callable(formatted) and hasattr(value, "num_rows"):
         table: Any = value.with_format("arrow")[:]  # a Hugging Face dataset, its order kept
         return table
-    raise InputError(f"target is a {type(value).__name__}: give {TAKES}")
+    raise InputError(f"target is {kind(value)}: give {TAKES}")
 
 
 def _cut(value: Any) -> Any:

@@ -6,6 +6,7 @@ import os
 import stat
 from typing import Any
 
+from jupyter_ioscope.arguments import kind
 from jupyter_ioscope.benches._forks import short
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.paths import absolute, path_text
@@ -36,7 +37,7 @@ def path_of(target: Any, takes: str) -> str:
         InputError: it is no path.
     """
     if not is_path(target):
-        raise InputError(f"target is a {type(target).__name__}: give {takes}")
+        raise InputError(f"target is {kind(target)}: give {takes}")
     return absolute(local_path(path_text(target, "target", takes)))
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from jupyter_ioscope.arguments import kind
 from jupyter_ioscope.benches._bench import Arm, Bench, Found, Missing, Pass, Prepared
 from jupyter_ioscope.benches._forks import short
 from jupyter_ioscope.benches._targets import file_of, is_path, really
@@ -137,7 +138,7 @@ def lines_of(target: Any) -> tuple[list[bytes], str, list[str]]:
 
 
 def _what(target: Any) -> str:
-    return "empty" if isinstance(target, (list, tuple)) else f"a {type(target).__name__}"
+    return "empty" if isinstance(target, (list, tuple)) else kind(target)
 
 
 def _of_file(path: str, size: int) -> list[bytes]:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from jupyter_ioscope.arguments import kind
 from jupyter_ioscope.benches._bench import Arm, Bench, Found, Pass, Prepared
 from jupyter_ioscope.benches._forks import short
 from jupyter_ioscope.benches._targets import batch_of, is_path
@@ -56,7 +57,7 @@ def prepare(target: Any, folder: str) -> Prepared:
                     note="Python's default" if name == default else "",
                 )
             )
-    what = f"a {type(sample).__name__}, {bytes_text(len(standard))} pickled"
+    what = f"{kind(sample)}, {bytes_text(len(standard))} pickled"
     notes = [
         f"Each pass made {times:,} copies." if times > 1 else "Each pass made one copy.",
         "Out of band, buffers are handed over as they are, without a copy: only for a transport "

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jupyter_ioscope.arguments import kind
 from jupyter_ioscope.benches._bench import Arm, Bench, Found, Measured, Pass, Prepared
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.bench import BenchTable
@@ -28,7 +29,7 @@ _WORTH = 0.05  # of an epoch: what is worth one argument
 
 def prepare(target: Any, folder: str) -> Prepared:
     if not is_loader(target):
-        raise InputError(f"target is a {type(target).__name__}: give {_TAKES}")
+        raise InputError(f"target is {kind(target)}: give {_TAKES}")
     spec = spec_of(target)
     workers = spec.num_workers or 2
     spec = spec.changed(num_workers=workers, pin_memory=False)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from jupyter_ioscope.arguments import kind
 from jupyter_ioscope.benches._bench import Arm, Bench, Found, Pass, Prepared
 from jupyter_ioscope.benches._forks import short
 from jupyter_ioscope.benches._targets import dataset_of, is_path
@@ -97,7 +98,7 @@ def _item(target: Any) -> tuple[Item, int, str]:
     if callable(data):
         name = getattr(data, "__name__", type(data).__name__)
         return _function(data), 1 << 30, f"{name}()"
-    raise InputError(f"target is a {type(data).__name__}, which has no items: give {_TAKES}")
+    raise InputError(f"target is {kind(data)}, which has no items: give {_TAKES}")
 
 
 def _function(function: Callable[..., Any]) -> Item:

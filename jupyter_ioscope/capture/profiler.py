@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import numbers
 import os
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ from datetime import datetime, timezone
 from types import MappingProxyType
 
 from jupyter_ioscope import optional, registry
+from jupyter_ioscope.arguments import checked_bool
 from jupyter_ioscope.capture import loaders as loader_plugins
 from jupyter_ioscope.capture.afterwards import with_details
 from jupyter_ioscope.capture.cells import CellMap
@@ -71,10 +73,19 @@ class CaptureOptions:
 
     def __post_init__(self) -> None:
         for name, value in (("seconds", self.seconds), ("batches", self.batches)):
-            if value is not None and not value > 0:
+            if value is not None and not (_is_real(value) and value > 0):
                 raise InputError(f"{name} is {value!r}: give a number above 0, or leave it out")
-        if not 1 <= self.rate_hz <= 200:
+        if not (_is_real(self.rate_hz) and 1 <= self.rate_hz <= 200):
             raise InputError(f"rate_hz is {self.rate_hz!r}: give 1 to 200 readings a second")
+        for name in ("stacks", "block_trace"):
+            checked_bool(name, getattr(self, name))
+        if not isinstance(self.label, str):
+            raise InputError(f"label is {self.label!r}: give a text")
+
+
+def _is_real(value: object) -> bool:
+    """NumPy's numbers are; True and texts are not."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 class Profiler:
