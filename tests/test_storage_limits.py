@@ -173,6 +173,35 @@ def test_workers_follow_the_memory_that_is_left(tmp_path: Path) -> None:
     assert limits(held, here._replace(memory=(8 * GB, 7 * GB))).workers == 4
 
 
+@pytest.mark.parametrize(("cached", "state", "workers"), [(0, "tight", 1), (3, "ok", 4)])
+def test_cached_files_leave_room_for_workers(
+    tmp_path: Path, cached: int, state: str, workers: int
+) -> None:
+    use = ProcessUse(1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, GB // 2, 10, 1_000)
+    held = builders.without(builders.profile(), processes=(use,))
+    group = "sys/fs/cgroup"
+    files = {
+        "proc/self/mountinfo": V2_MOUNTS, "proc/self/cgroup": "0::/\n",
+        f"{group}/memory.max": f"{4 * GB}\n", f"{group}/memory.current": f"{39 * GB // 10}\n",
+        f"{group}/memory.stat": f"anon 1\nactive_file {cached * GB}\ninactive_file 5\n",
+    }  # fmt: skip
+    found = limits(held, machine(tmp_path, files, cores=4, all_cores=4))
+    assert (row(found, "memory").state, found.workers) == (state, workers)
+
+
+def test_the_group_with_the_least_room_counts(tmp_path: Path) -> None:
+    files = {
+        "proc/self/mountinfo": V2_MOUNTS, "proc/self/cgroup": "0::/pod/box\n",
+        "sys/fs/cgroup/pod/memory.max": f"{8 * GB}\n",
+        "sys/fs/cgroup/pod/memory.current": f"{7 * GB}\n",  # other boxes of the pod
+        "sys/fs/cgroup/pod/box/memory.max": f"{4 * GB}\n",
+        "sys/fs/cgroup/pod/box/memory.current": f"{GB}\n",
+    }  # fmt: skip
+    found = machine(tmp_path, files).groups.memory()
+    assert found is not None
+    assert (found.limit_bytes, found.left_bytes) == (8 * GB, GB)
+
+
 def test_version_1_in_docker_is_read_although_the_path_is_the_hosts(tmp_path: Path) -> None:
     here = machine(
         tmp_path,

@@ -84,12 +84,20 @@ class Groups:
                 found.append((int(text), str(path)))
         return min(found, default=None)
 
-    def own(self, controller: str, new: str, old: str) -> tuple[int, str] | None:
-        """(number, file) in the own group's file of that name."""
-        for path in self._files(controller, new, old):
-            text = _text(path).strip()
-            return (int(text), str(path)) if text.isdigit() else None
-        return None
+    def memory(self) -> Memory | None:
+        """Of the groups with a limit, from the own one upwards, that with the least room left; None
+        where there is no limit."""
+        folders, new = self.folders("memory")
+        limit_name, used_name = _MEMORY[new]
+        found = []
+        for folder in folders:
+            limit, used = (_text(folder / name).strip() for name in (limit_name, used_name))
+            if limit.isdigit() and int(limit) < _NO_LIMIT:
+                held = int(used) if used.isdigit() else 0
+                cached = sum(_cached(folder, "" if new else "total_"))
+                path = str(folder / limit_name)
+                found.append(Memory(int(limit), held, min(held, cached), path))
+        return min(found, key=lambda row: row.left_bytes, default=None)
 
     def _files(self, controller: str, new: str, old: str) -> Iterator[Path]:
         folders, is_new = self.folders(controller)
@@ -158,6 +166,35 @@ class Groups:
                 if words and words[-1].isdigit():
                     return int(words[-1]), str(folder / name)
         return None
+
+
+class Memory(NamedTuple):
+    """Memory of one group. `used_bytes` holds `cached_bytes` of files, which the kernel drops when
+    programs need the room: a loader that reads more than fits fills every limit with them."""
+
+    limit_bytes: int
+    used_bytes: int
+    cached_bytes: int
+    source: str
+
+    @property
+    def held_bytes(self) -> int:
+        """By programs: what cannot just be dropped."""
+        return self.used_bytes - self.cached_bytes
+
+    @property
+    def left_bytes(self) -> int:
+        return max(0, self.limit_bytes - self.held_bytes)
+
+
+_MEMORY = (("memory.limit_in_bytes", "memory.usage_in_bytes"), ("memory.max", "memory.current"))
+
+
+def _cached(folder: Path, prefix: str) -> Iterator[int]:
+    """Pages of files on the two lists from which the kernel takes them back; memory of tmpfs and
+    /dev/shm is on others. `prefix` of version 1 counts the groups below, too."""
+    numbers = key_values(_text(folder / "memory.stat"))
+    return (max(0, numbers.get(f"{prefix}{name}_file", 0)) for name in ("inactive", "active"))
 
 
 _WEIGHTS = (("blkio.bfq.weight", "blkio.weight"), ("io.weight", "io.bfq.weight"))

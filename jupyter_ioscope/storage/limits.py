@@ -63,7 +63,7 @@ def limits(
     wanted = needs(profile)
     count = limits_advice.workers(cores, ranks, wanted)
     if wanted.worker_bytes > 0:
-        left = limits_advice.left_bytes({row.name: row for row in rows}, here)
+        left = limits_advice.left_bytes(here)
         count = count if left is None else max(1, min(count, int(left // wanted.worker_bytes)))
     limit = next((row for row in rows if row.name == "memory"), None)
     asked = Ask(cores, source, count, wanted, limit, tuple(_few(rows)))
@@ -162,15 +162,13 @@ def _memory(here: Machine) -> Iterator[Limit]:
             "memory of the Slurm job", slurm[0], bytes_text(slurm[0]), slurm[1], "ok",
             "Slurm may end a job that takes more on a machine, all its workers together",
         )  # fmt: skip
-    found = groups.smallest("memory", "memory.max", "memory.limit_in_bytes")
-    used = groups.own("memory", "memory.current", "memory.usage_in_bytes")
-    if found is not None:
-        size, source = found
-        share = used[0] / size if used and size else 0.0
-        told = f", {percent(share)} in use (page cache included)" if used else ""
+    if (found := groups.memory()) is not None:
+        size = found.limit_bytes
+        held, cached = (part / max(1, size) for part in (found.held_bytes, found.cached_bytes))
         yield Limit(
-            "memory", size, f"{bytes_text(size)}{told}", source,
-            "tight" if share > _NEARLY else "ok",
+            "memory", size,
+            f"{bytes_text(size)}: programs hold {percent(held)}, cached files {percent(cached)}",
+            found.source, "tight" if held > _NEARLY else "ok",
             "workers, queued batches and the page cache of the files all count; beyond it the "
             "kernel drops cached files, then kills a process",
         )  # fmt: skip

@@ -42,7 +42,7 @@ def advice(rows: tuple[Limit, ...], asked: Ask, here: Machine, ranks: int) -> It
             "and cv2.setNumThreads(0) where OpenCV decodes."
         )
     # A loader made anew for every epoch says the same each time.
-    yield from dict.fromkeys(_for_profile(by_name, here, asked.needs))
+    yield from dict.fromkeys(_for_profile(here, asked.needs))
     yield from _tight(by_name)
     yield from _numa(here)
 
@@ -83,8 +83,8 @@ def _hit(rows: dict[str, Limit]) -> Iterator[str]:
         )
 
 
-def _for_profile(rows: dict[str, Limit], here: Machine, needs: Needs) -> Iterator[str]:
-    left = left_bytes(rows, here)
+def _for_profile(here: Machine, needs: Needs) -> Iterator[str]:
+    left = left_bytes(here)
     if needs.worker_bytes > 0 and left is not None:
         yield (
             f"A worker of the profile holds {bytes_text(needs.worker_bytes)} of its own: about "
@@ -104,14 +104,12 @@ def _for_profile(rows: dict[str, Limit], here: Machine, needs: Needs) -> Iterato
             )
 
 
-def left_bytes(rows: dict[str, Limit], here: Machine) -> float | None:
+def left_bytes(here: Machine) -> int | None:
     """Memory that workers can still take; None if unknown."""
-    limit, machine = rows.get("memory"), here.memory[1]
-    known = [float(machine)] if machine > 0 else []
-    if limit is not None:
-        used = here.groups.own("memory", "memory.current", "memory.usage_in_bytes")
-        known.append(limit.value - (used[0] if used else 0))
-    return max(0.0, min(known)) if known else None
+    known = [here.memory[1]] if here.memory[1] > 0 else []
+    if (limited := here.groups.memory()) is not None:
+        known.append(limited.left_bytes)
+    return min(known, default=None)
 
 
 def _tight(rows: dict[str, Limit]) -> Iterator[str]:

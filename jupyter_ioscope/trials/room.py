@@ -91,11 +91,9 @@ def _available() -> int:
 
 
 def _cgroup_left() -> int:
-    """Limit less use of this process's control groups; -1 without a limit."""
-    groups = Groups()
-    limit = groups.smallest("memory", "memory.max", "memory.limit_in_bytes")
-    used = groups.own("memory", "memory.current", "memory.usage_in_bytes")
-    return max(0, limit[0] - used[0]) if limit and used else -1
+    """What the limits of this process's control groups leave; -1 without one."""
+    found = Groups().memory()
+    return found.left_bytes if found is not None else -1
 
 
 def _free_shm_bytes() -> int:
