@@ -30,7 +30,7 @@ TRUE_FACTOR = 1.5
 FACTORS, QUICK_FACTORS = 3, 1
 FACTOR_BUDGET_S = 60
 CPU_FACTOR = 1.1
-CPU_FACTORS, QUICK_CPU_FACTORS = 8, 1
+CPU_FACTORS, QUICK_CPU_FACTORS = 10, 1
 SEQUENCES = 2000
 ROUNDS = 30_000  # about 3 ms a sample, so that the loader's own work does not dilute the factor
 
@@ -58,6 +58,7 @@ def summary(
         "factor_ratios": [[r.ratio, r.ratio_low, r.ratio_high] for r in factor],
         "factor_seconds": [result.seconds for result in factor],
         "cpu_factor": CPU_FACTOR,
+        "cpu_factor_verdicts": [result.verdict for result in cpu],
         "cpu_ratios": [[r.cpu_ratio, r.cpu_ratio_low, r.cpu_ratio_high] for r in cpu],
         "cpu_seconds": [result.seconds for result in cpu],
         "isolation": sorted({result.isolation for result in [*same, *factor, *cpu]}),

@@ -162,15 +162,25 @@ def comparison_rows(result: dict[str, Any]) -> Iterator[Row]:
 
 
 def cpu_factor_rows(result: dict[str, Any]) -> Iterator[Row]:
-    found = [low > 1 for _, low, _ in result["cpu_ratios"]]
+    """The pairs end as soon as the throughput is clear; often its CPU is not clear by then."""
+    by_cpu = [low > 1 for _, low, _ in result["cpu_ratios"]]
+    verdicts = result["cpu_factor_verdicts"]
+    found = sum(cpu or v == "faster" for cpu, v in zip(by_cpu, verdicts, strict=True))
     ratios = ", ".join(f"{value:.2f}" for value, _, _ in result["cpu_ratios"])
     slowest = max(result["cpu_seconds"])
     yield Row(
-        f"a true factor of {result['cpu_factor']} found by CPU per sample",
-        f"{sum(found)} of {len(found)}, slowest {slowest:.0f} s",
-        f"ratios {ratios}; other programs used {result['external_cores']:.1f} cores",
+        f"a true factor of {result['cpu_factor']} found, by throughput or CPU per sample",
+        f"{found} of {len(by_cpu)}, slowest {slowest:.0f} s",
+        f"other programs used {result['external_cores']:.1f} cores",
         "80 % within 60 s",
-        reached(slowest, 60) if sum(found) >= 0.8 * len(found) else "not met",
+        reached(slowest, 60) if found >= 0.8 * len(by_cpu) else "not met",
+    )
+    yield Row(
+        "its CPU per sample was clear too by the time the throughput was",
+        f"{sum(by_cpu)} of {len(by_cpu)}",
+        f"ratios of CPU per sample {ratios}",
+        "none set",
+        "",
     )
 
 
