@@ -301,6 +301,7 @@ def test_two_profiles_against_each_other_are_drawn_in_the_colours_of_change(
     assert min(colours) > 500
 
 
+@pytest.mark.alone
 def test_a_hundred_times_the_frames_take_no_hundred_times_as_long(
     open_page: Callable[..., Page], report_of_waiting: Any
 ) -> None:
@@ -316,6 +317,7 @@ def test_a_hundred_times_the_frames_take_no_hundred_times_as_long(
     assert many < 50 * max(few, 0.5)
 
 
+@pytest.mark.alone
 def test_the_selection_answers_at_once(
     open_page: Callable[..., Page], report_of_waiting: Any
 ) -> None:
