@@ -213,6 +213,7 @@ def check_storage(
     quick: bool = True,
     profile: Profile | Recording | None = None,
     silence_s: float | None = None,
+    on_step: Callable[[str], None] | None = None,
 ) -> StorageCheck:
     """Measure the place where data lives: healthy, degraded or dangerous, and why.
 
@@ -224,6 +225,7 @@ def check_storage(
         quick: at most 3 s and 64 MiB written where storage answers; else about 20 s and 1 GiB.
         profile: of a loader; the result then says what the numbers mean for it.
         silence_s: seconds without an answer after which the storage counts as hanging.
+        on_step: called with how long it will take, then with each step, as sentences.
 
     Raises:
         InputError: the place cannot be measured (no space, no permission, no file, a pipe, ...).
@@ -231,7 +233,9 @@ def check_storage(
     from jupyter_ioscope.storage.health import check
 
     not_while_recording()
-    return check(path, checked_bool("quick", quick), _profile_of(profile), silence_s)
+    checked_call("on_step", on_step)
+    quick = checked_bool("quick", quick)
+    return check(path, quick, _profile_of(profile), silence_s, on_step)
 
 
 def bench(

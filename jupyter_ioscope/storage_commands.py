@@ -57,13 +57,19 @@ def add_baseline(made: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def run_storage(options: argparse.Namespace, profile: Profile | None) -> StorageCheck:
-    """Raises as `ioscope.check_storage` does."""
+def run_storage(
+    options: argparse.Namespace, profile: Profile | None, line: ProgressLine | None = None
+) -> StorageCheck:
+    """`line` shows how far a thorough check is. Raises as `ioscope.check_storage` does."""
     from jupyter_ioscope.api import check_storage
 
-    return check_storage(
-        options.path, quick=not options.thorough, profile=profile, silence_s=options.silence
-    )
+    on_step = line.show if line is not None and options.thorough else None
+    how: dict[str, Any] = {"silence_s": options.silence, "on_step": on_step}
+    try:
+        return check_storage(options.path, quick=not options.thorough, profile=profile, **how)
+    finally:
+        if line is not None:
+            line.clear()
 
 
 def run_limits(profile: Profile | None) -> Limits:

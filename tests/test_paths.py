@@ -12,6 +12,7 @@ import pytest
 
 import jupyter_ioscope as ioscope
 from jupyter_ioscope import cli, exports
+from jupyter_ioscope.arguments import kind
 from jupyter_ioscope.cli import main
 from jupyter_ioscope.errors import InputError, IoscopeError
 from jupyter_ioscope.model import files
@@ -47,7 +48,7 @@ def test_what_is_no_path_is_named_with_its_value_and_what_to_give(call: str, bad
         CALLS[call](NONE[bad])
     text = str(told.value)
     assert "give" in text
-    assert repr(NONE[bad]) in text or f"a {type(NONE[bad]).__name__}" in text
+    assert repr(NONE[bad]) in text or kind(NONE[bad]) in text
 
 
 def test_a_path_in_bytes_is_a_path(tmp_path: Path) -> None:

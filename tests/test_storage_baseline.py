@@ -176,6 +176,33 @@ def test_foreign_and_damaged_files_are_refused(tmp_path: Path, text: str, reason
         baseline_file.read(tmp_path / "none")
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"bytes_per_s": float("nan")}, {"p99_s": -1.0}, {"bytes_per_s_low": 9e99}, {"repeats": 0},
+        {"requests_per_s": float("inf")},
+    ],
+)  # fmt: skip
+def test_numbers_that_nothing_can_be_worse_than_are_refused(
+    tmp_path: Path, damage: dict[str, Any]
+) -> None:
+    file = tmp_path / "base.json"
+    baseline_file.write(saved(job()), file)
+    document = json.loads(file.read_text())
+    jobs = document["baseline"]["jobs"]
+    for name, value in damage.items():
+        jobs[name][0] = value
+    file.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="is damaged: randread with psync has impossible numbers"):
+        baseline_file.read(file)
+
+
+def test_a_baseline_that_says_nothing_of_its_circumstances_is_not_compared() -> None:
+    bare = dataclasses.replace(saved(job()), circumstances=())
+    with pytest.raises(InputError, match="was unknown, is"):
+        baseline_check.compare(bare, saved(job()), "b.json")
+
+
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(("engine", "repeats"), [("own", 2), ("fio", 1)])
 def test_a_folder_is_measured_saved_and_checked(tmp_path: Path, engine: str, repeats: int) -> None:

@@ -32,6 +32,7 @@ _CODE = (
 _CLEAN_UP_S = 2.0
 _GONE_S = 0.5
 _TOUCH_S = 10.0
+_REMOVE_S = 2.0
 
 
 _stuck: list[subprocess.Popen[bytes]] = []
@@ -41,13 +42,15 @@ class Outcome(NamedTuple):
     """What a child said. `refused` is its sentence why it could not, "" if it could.
 
     `silent` is what it was doing when it was given up, "" otherwise; `stuck_pid` is the child where
-    the kernel would not let it go, 0 otherwise.
+    the kernel would not let it go, 0 otherwise; `left` is its private folder where that could not
+    be removed, "" otherwise.
     """
 
     rows: tuple[dict[str, Any], ...]
     refused: str
     silent: str
     stuck_pid: int
+    left: str = ""
 
 
 def run(
@@ -70,22 +73,34 @@ def run(
     _stuck[:] = [process for process in _stuck if process.poll() is None]
     process = _started(job, arguments)
     rows: list[dict[str, Any]] = []
-    doing, stuck = "starting", 0
+    doing, stuck, left = "starting", 0, ""
     ended = False
     try:
         ended, doing = _listen(process, rows, silence_s, total_s, on_row)
     finally:
-        if not ended:
+        if ended:
+            process.wait()
+        else:
             stuck = _end(process)
         assert process.stdout is not None
         process.stdout.close()
-    if ended:
-        code = process.wait()
-        refused = next((str(row["refused"]) for row in rows if "refused" in row), "")
-        if code and not refused:
-            raise CaptureError(f"the measuring process failed: {_why(rows, code)}")
-        return Outcome(tuple(rows), refused, "", 0)
-    return Outcome(tuple(rows), "", doing, stuck)
+        left = _left(rows, process.returncode or 0, stuck)
+    refused = next((str(row["refused"]) for row in rows if "refused" in row), "")
+    if ended and process.returncode and not refused:
+        more = f"; its folder {left!r} is left" if left else ""
+        raise CaptureError(f"the measuring process failed: {_why(rows, process.returncode)}{more}")
+    return Outcome(tuple(rows), refused, "" if ended else doing, stuck, left)
+
+
+def _left(rows: list[dict[str, Any]], code: int, stuck: int) -> str:
+    """Remove what a child that was killed could not; its private folder where that is not possible
+    either. Another child does it: the storage may not answer that request."""
+    named = (row["path"] for row in rows if row["step"] == "folder" and "path" in row)
+    folder = str(next(named, ""))
+    if not folder or stuck or code >= 0:  # one that came to its own end took the folder along
+        return folder if stuck else ""
+    done = run("remove", _REMOVE_S, _REMOVE_S, path=folder).rows
+    return "" if any(row.get("done") for row in done) else folder
 
 
 def refuse_silent(path: str) -> None:

@@ -21,7 +21,7 @@ from jupyter_ioscope.units import bytes_text, is_number, seconds
 _PATTERNS = (("randread", SMALL), ("randwrite", SMALL), ("seqread", LARGE), ("seqwrite", LARGE))
 # fio's engines, with the number of requests under way at once.
 _ENGINES = (("psync", 1), ("libaio", 16), ("io_uring", 16))
-_SILENCE_S, _REMOVE_S = 60.0, 2.0
+_SILENCE_S = 60.0
 # What a run takes beyond its time (fio starts and ends), and how fast a file is laid out: of a
 # virtual disk, for a sentence that says "about".
 _RUN_S, _LAY_OUT_BYTES_PER_S = 0.15, 200e6
@@ -104,8 +104,8 @@ def measure(
     if outcome.refused:
         raise InputError(outcome.refused)
     if outcome.silent:
-        _remove(outcome)
-        raise InputError(f"{place!r} does not answer: given up while {outcome.silent}")
+        more = f"; the folder {outcome.left!r} is left in it" if outcome.left else ""
+        raise InputError(f"{place!r} does not answer: given up while {outcome.silent}{more}")
     return _made(outcome.rows, place, tool, options)
 
 
@@ -152,12 +152,6 @@ def _jobs(tool: str, depth: int) -> list[fio.Job]:
         for engine, at_once in engines
         for pattern, block in _PATTERNS
     ]
-
-
-def _remove(outcome: apart.Outcome) -> None:
-    folder = next((row["path"] for row in outcome.rows if row["step"] == "folder"), "")
-    if folder and not outcome.stuck_pid:
-        apart.run("remove", _REMOVE_S, _REMOVE_S, path=folder)
 
 
 def _made(rows: Sequence[dict[str, Any]], place: str, tool: str, options: Options) -> Baseline:

@@ -92,11 +92,13 @@ def compare(
 
 
 def _refuse_unlike(before: Baseline, now: Baseline) -> None:
-    new = {row.name: row.value for row in now.circumstances}
+    old, new = (
+        {row.name: row.value for row in one.circumstances if row.binds} for one in (before, now)
+    )
     unlike = [
-        f"{row.name} was {row.value}, is {new.get(row.name, 'unknown')}"
-        for row in before.circumstances
-        if row.binds and new.get(row.name) != row.value
+        f"{name} was {old.get(name, 'unknown')}, is {new.get(name, 'unknown')}"
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
     ]
     if unlike:
         raise InputError(f"not compared, the circumstances differ: {'; '.join(unlike)}")
@@ -138,6 +140,10 @@ def _notes(before: Baseline, now: Baseline) -> Iterator[str]:
             yield f"{row.name} was {old[row.name]}, is {row.value}"
     for text in now.not_measured:
         yield f"not measured: {text}"
-    lost = {row.key for row in before.jobs} - {row.key for row in now.jobs}
-    for engine, pattern, _, depth in sorted(lost):
-        yield f"in the baseline only: {pattern} with {engine}, depth {depth}"
+    then, there = ({row.key for row in one.jobs} for one in (before, now))
+    for where, keys in (
+        ("in the baseline only", then - there),
+        ("not in the baseline", there - then),
+    ):
+        for engine, pattern, _, depth in sorted(keys):
+            yield f"{where}: {pattern} with {engine}, depth {depth}"

@@ -122,7 +122,7 @@ def grouped(
 
 def _read(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
             return file.read()
     except OSError:
         return ""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -70,9 +68,12 @@ def version(fio: str) -> str:
 def command(
     fio: str, file: str, size: int, jobs: Iterable[Job], seconds: float, direct: bool
 ) -> list[str]:
-    """One call of fio that runs jobs of one engine one after the other on one file."""
+    """One call of fio that runs jobs of one engine one after the other on one file.
+
+    It has to be started in the file's folder: fio takes a colon for the end of a file's name.
+    """
     words = [
-        fio, "--output-format=json", f"--filename={file}", f"--size={size}",
+        fio, "--output-format=json", f"--filename={os.path.basename(file)}", f"--size={size}",
         f"--direct={int(direct)}", f"--runtime={max(1, round(seconds * 1000))}ms",
         "--randrepeat=0", "--group_reporting=0", "--thread", "--refill_buffers",
     ]  # fmt: skip
@@ -87,8 +88,8 @@ def command(
     return words
 
 
-def run(words: list[str], jobs: Iterable[Job], timeout_s: float, folder: str = "/") -> list[Run]:
-    """Run a command of `command` and read what it prints; `folder` takes what fio leaves about.
+def run(words: list[str], jobs: Iterable[Job], timeout_s: float, folder: str) -> list[Run]:
+    """Run a command of `command` in `folder`, that of its file, and read what it prints.
 
     Raises:
         InputError: fio failed, hung, or printed something else than its JSON.
@@ -100,14 +101,12 @@ def run(words: list[str], jobs: Iterable[Job], timeout_s: float, folder: str = "
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            start_new_session=True,
             cwd=folder,
         ) as process:
             try:
                 out, errors = process.communicate(timeout=timeout_s)
             except BaseException:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                process.kill()
                 raise
     except subprocess.TimeoutExpired as error:
         raise InputError(f"fio did not end within {timeout_s:.0f} s") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from jupyter_ioscope.errors import InputError
@@ -14,12 +14,12 @@ from jupyter_ioscope.model.storage import FileSystem, StorageCheck, Timing
 from jupyter_ioscope.paths import absolute, path_text
 from jupyter_ioscope.storage import answered, apart, filesystems, for_loader, kinds, thresholds
 from jupyter_ioscope.storage.cgroups import Groups
-from jupyter_ioscope.units import bytes_text, is_number, percent
+from jupyter_ioscope.units import bytes_text, is_number, percent, seconds
 
 # Seconds without an answer to one step after which a device counts as hanging.
 SILENCE_S = (6.0, 30.0)
 _TOTAL_S = (12.0, 120.0)
-_REMOVE_S = 2.0
+_ABOUT_S = (3.0, 25.0)  # as a healthy disk takes
 _IN_LINE = 0.05  # of the time of the reads: worth a sentence
 
 
@@ -28,6 +28,7 @@ def check(
     quick: bool = True,
     profile: Profile | None = None,
     silence_s: float | None = None,
+    on_step: Callable[[str], None] | None = None,
 ) -> StorageCheck:
     """Measure and judge a folder or a file. See `ioscope.check_storage`.
 
@@ -45,17 +46,31 @@ def check(
     place = absolute(asked)
     began, nfs = time.monotonic(), filesystems.nfs_counters()
     silence = SILENCE_S[not quick] if silence_s is None else silence_s
-    outcome = apart.run(
-        "check", silence, max(silence, _TOTAL_S[not quick]), path=place, quick=quick
-    )
+    total_s = max(silence, _TOTAL_S[not quick])
+    told = _told(on_step, quick)
+    outcome = apart.run("check", silence, total_s, told, path=place, quick=quick)
     if outcome.refused:
         raise InputError(outcome.refused)
     rows = _merged(outcome.rows)
     real = str(rows.get("look", {}).get("path", place))
-    left = _clean_up(rows, outcome)
     found = filesystems.of_path(real)
-    check = _judged(rows, found, outcome, quick, profile, left, time.monotonic() - began)
+    check = _judged(rows, found, outcome, quick, profile, time.monotonic() - began)
     return dataclasses.replace(check, nfs_during=filesystems.nfs_since(nfs, found.nfs))
+
+
+def _told(
+    on_step: Callable[[str], None] | None, quick: bool
+) -> Callable[[Mapping[str, Any]], None] | None:
+    """Passes each step on as it begins; None where nobody listens."""
+    if on_step is None:
+        return None
+    on_step(f"the check takes about {seconds(_ABOUT_S[not quick])}")
+
+    def on_row(row: Mapping[str, Any]) -> None:
+        if "doing" in row:
+            on_step(f"checking: {row['doing']}")
+
+    return on_row
 
 
 def _not_measured(address: str, quick: bool) -> StorageCheck:
@@ -85,24 +100,12 @@ def _merged(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _clean_up(rows: Mapping[str, Mapping[str, Any]], outcome: apart.Outcome) -> str:
-    """Remove what a child that was killed left; the folder where that is not possible either."""
-    folder = str(rows.get("folder", {}).get("path", ""))
-    if not folder or rows.get("clean up", {}).get("done"):
-        return ""
-    if outcome.stuck_pid:
-        return folder
-    done = _merged(apart.run("remove", _REMOVE_S, _REMOVE_S, path=folder).rows)
-    return "" if done.get("clean up", {}).get("done") else folder
-
-
 def _judged(
     rows: Mapping[str, Mapping[str, Any]],
     file_system: FileSystem,
     outcome: apart.Outcome,
     quick: bool,
     profile: Profile | None,
-    left: str,
     took_s: float,
 ) -> StorageCheck:
     look, timings = rows.get("look", {}), _timings(rows["timings"], file_system)
@@ -128,7 +131,7 @@ def _judged(
         judged=judged,
         timings=timings,
         for_loader=told,
-        notes=tuple(_notes(rows, file_system, outcome, left)),
+        notes=tuple(_notes(rows, file_system, outcome)),
         written_bytes=int(rows["written"]["bytes"]),
         free_bytes=int(look.get("free", -1)),
         work_folder=str(rows.get("folder", {}).get("path", "")),
@@ -161,11 +164,10 @@ def _notes(
     rows: Mapping[str, Mapping[str, Any]],
     file_system: FileSystem,
     outcome: apart.Outcome,
-    left: str,
 ) -> Iterator[str]:
     folder = rows.get("folder", {}).get("path", "")
-    if left:
-        yield f"The folder {left} is left over: remove it when the storage answers again."
+    if outcome.left:
+        yield f"The folder {outcome.left} is left over: remove it when the storage answers again."
     elif folder:
         size = bytes_text(rows["written"]["bytes"])
         yield f"{size} were written in the private folder {folder} and removed again."

@@ -167,10 +167,10 @@ def _memory(here: Machine) -> Iterator[Limit]:
         held, cached = (part / max(1, size) for part in (found.held_bytes, found.cached_bytes))
         yield Limit(
             "memory", size,
-            f"{bytes_text(size)}: programs hold {percent(held)}, cached files {percent(cached)}",
+            f"{bytes_text(size)}, {percent(held)} held, {percent(cached)} cached files",
             found.source, "tight" if held > _NEARLY else "ok",
-            "workers, queued batches and the page cache of the files all count; beyond it the "
-            "kernel drops cached files, then kills a process",
+            "what programs hold (workers, queued batches) and cached files both count; beyond it "
+            "the kernel drops cached files, then kills a process",
         )  # fmt: skip
     slows = groups.smallest("memory", "memory.high", "")
     if slows is not None:

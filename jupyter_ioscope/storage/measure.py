@@ -7,6 +7,7 @@ device was asked when it stopped answering.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import mmap
 import os
 import shutil
@@ -193,8 +194,7 @@ def _write(name: str, plan: Plan, say: Say) -> int:
     say("write", doing="writing")
     file = opened(name, os.O_RDWR | os.O_CREAT | os.O_EXCL)
     try:
-        with contextlib.suppress(OSError, AttributeError):  # not on every system
-            os.posix_fallocate(file.fd, 0, plan.write_bytes)
+        _reserve(file.fd, plan.write_bytes)
         with buffer_of(LARGE, random_bytes=True) as buffer:
             offsets = sequential(plan.write_bytes, LARGE)
             took = timed(_large_writer(file, buffer), offsets, plan.large_s)
@@ -207,6 +207,20 @@ def _write(name: str, plan: Plan, say: Say) -> int:
     row = timing("sequential write", took, LARGE, more_s)
     say("write", timing=row, direct=file.direct, bytes=len(took) * LARGE)
     return len(took) * LARGE
+
+
+def _reserve(fd: int, size: int) -> None:
+    """Ask the file system for the space in one request, where it knows how: writes then time the
+    device, not the search for free blocks.
+
+    Not `os.posix_fallocate`: where a file system has no such request (NFS before 4.2, most FUSE),
+    the C library writes a byte into every block instead, 12,288 requests for 48 MiB.
+    """
+    libc = ctypes.CDLL(None)
+    call = getattr(libc, "fallocate64", None) or getattr(libc, "fallocate", None)
+    if call is not None:  # Linux
+        call.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+        call(fd, 0, 0, size)
 
 
 def _large_writer(file: Opened, buffer: mmap.mmap) -> Callable[[int], object]:

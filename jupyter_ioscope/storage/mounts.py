@@ -37,7 +37,7 @@ class Mount(NamedTuple):
 def parse(text: str) -> tuple[Mount, ...]:
     """All mounts, in the kernel's order; lines that are not of the documented form are left out."""
     found = []
-    for line in text.splitlines():
+    for line in text.split("\n"):  # only that is escaped in a mount's name, no other line end
         left, separator, right = line.partition(" - ")
         fields, rest = left.split(" "), right.split(" ")
         if not separator or len(fields) < 6 or len(rest) < 2 or not rest[0]:

@@ -25,7 +25,7 @@ def parse(text: str) -> tuple[NfsMount, ...]:
 
 def _blocks(text: str) -> Iterator[list[str]]:
     block: list[str] = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if line.startswith("device "):
             if block:
                 yield block

@@ -40,6 +40,10 @@ def opened(path: str, flags: int) -> Opened:
     Raises:
         OSError: as `open` does.
     """
+    if flags & os.O_EXCL:
+        # Where O_DIRECT is refused, the file is made all the same (tmpfs before Linux 6.6, ramfs).
+        os.close(os.open(path, flags | os.O_CLOEXEC, 0o600))
+        flags &= ~(os.O_CREAT | os.O_EXCL)
     if _DIRECT:
         with contextlib.suppress(OSError):
             fd = os.open(path, flags | _DIRECT | os.O_CLOEXEC, 0o600)

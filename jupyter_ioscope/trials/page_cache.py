@@ -16,6 +16,7 @@ from jupyter_ioscope.units import bytes_text, percent
 
 _MOST_FILES = 20_000
 _MOST_PROVEN = 2_000  # a file costs about 10 µs to ask about
+_LEAST_LOOKS = 4  # pages of a file where the kernel does not count, and they are tried
 _SKIPPED = ("/proc/", "/sys/", "/dev/")
 _CODE = (".py", ".pyc", ".so")
 _WRITES = os.O_WRONLY | os.O_RDWR
@@ -114,8 +115,9 @@ def residency(paths: Sequence[str]) -> Residency:
     if len(asked) > _MOST_PROVEN:
         asked = random.Random(len(asked)).sample(asked, _MOST_PROVEN)
     pages, cached, method = 0, 0.0, ""
+    looks = max(_LEAST_LOOKS, page_cache.LOOKED_AT // max(1, len(asked)))
     for path in asked:
-        found, how = _resident(path, sizes[path])
+        found, how = _resident(path, sizes[path], looks)
         if how:
             of_file = -(-sizes[path] // mmap.PAGESIZE)
             cached, pages, method = cached + found * of_file, pages + of_file, how
@@ -141,13 +143,13 @@ def _size(path: str) -> int:
         return 0
 
 
-def _resident(path: str, size: int) -> tuple[float, str]:
+def _resident(path: str, size: int, looks: int) -> tuple[float, str]:
     """As `storage.page_cache.resident`, of a file that may be gone."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return -1.0, ""
     try:
-        return page_cache.resident(fd, size)
+        return page_cache.resident(fd, size, looks)
     finally:
         os.close(fd)

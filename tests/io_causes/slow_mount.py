@@ -1,7 +1,8 @@
 """A folder seen through a FUSE mount that answers late: a network file system without a network.
 
-The mount is read-only and shows a real folder. Reads and look-ups wait as long as they are told
-to; with `cached=False` the kernel keeps nothing, so that every read waits.
+The mount shows a real folder, and is read-only unless it is told how long a write takes. Reads and
+look-ups wait as long as they are told to; with `cached=False` the kernel keeps nothing, so that
+every read waits.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 from tests.io_causes.orphan import detach, orphan, ready, when_let_go
 
 MOUNT_S = 10.0
+_ROOM = ("f_bsize", "f_frsize", "f_blocks", "f_bfree", "f_bavail", "f_files", "f_ffree")
 
 
 def why_not() -> str:
@@ -40,16 +42,21 @@ def why_not() -> str:
 
 @contextlib.contextmanager
 def slow_mount(
-    folder: Path, read_s: float = 0.0, look_up_s: float = 0.0, cached: bool = False
+    folder: Path,
+    read_s: float = 0.0,
+    look_up_s: float = 0.0,
+    cached: bool = False,
+    write_s: float = -1.0,
 ) -> Iterator[Path]:
-    """`folder` under another path, where a read takes `read_s` longer and finding or opening a
-    file `look_up_s` longer. Unmounted with the block, and when this process dies.
+    """`folder` under another path, where a read takes `read_s` longer, finding or opening a file
+    `look_up_s`, and a write `write_s`; below 0 nothing can be written. Unmounted with the block,
+    and when this process dies.
 
     Raises:
         RuntimeError: the mount did not come about; the text says why.
     """
     point = Path(tempfile.mkdtemp(prefix="ioscope-slow-"))
-    words = [str(folder), str(point), repr(read_s), repr(look_up_s), str(int(cached))]
+    words = [str(folder), str(point), *map(repr, (read_s, look_up_s, write_s)), str(int(cached))]
     try:
         with orphan("tests.io_causes.slow_mount", *words):
             _wait_for(point)
@@ -76,7 +83,13 @@ def _unmount(point: Path) -> None:
 
 
 def serve(
-    pipe: int, folder: str, point: str, read_s: float, look_up_s: float, cached: bool
+    pipe: int,
+    folder: str,
+    point: str,
+    read_s: float,
+    look_up_s: float,
+    write_s: float,
+    cached: bool,
 ) -> None:
     """Mount, and answer until nobody holds the pipe."""
     import mfusepy
@@ -114,13 +127,49 @@ def serve(
         def init(self, path: str) -> None:
             ready("mounted")
 
+    class Writable(Slow):
+        """As most such programs: space cannot be reserved (there is no `fallocate`)."""
+
+        def open(self, path: str, flags: int) -> int:
+            return os.open(self._find(path), flags & os.O_ACCMODE)
+
+        def create(self, path: str, mode: int, fi: Any = None) -> int:
+            return os.open(self._find(path), os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+
+        def write(self, path: str, data: bytes, offset: int, fh: int) -> int:
+            time.sleep(write_s)
+            return os.pwrite(fh, data, offset)
+
+        def truncate(self, path: str, length: int, fh: int | None = None) -> int:
+            os.truncate(folder + path, length)
+            return 0
+
+        def mkdir(self, path: str, mode: int) -> int:
+            os.mkdir(folder + path, mode)
+            return 0
+
+        def unlink(self, path: str) -> int:
+            os.unlink(folder + path)
+            return 0
+
+        def rmdir(self, path: str) -> int:
+            os.rmdir(folder + path)
+            return 0
+
+        def statfs(self, path: str) -> dict[str, int]:
+            room = os.statvfs(folder)
+            return {name: getattr(room, name) for name in _ROOM}
+
     when_let_go(pipe, lambda: _unmount(Path(point)))
     # A direct_io file is read past the page cache; a mapped one needs the cache.
     options: dict[str, Any] = {} if cached else {"direct_io": True}
-    mfusepy.FUSE(Slow(), point, foreground=True, ro=True, fsname="slow", **options)
+    if write_s < 0:
+        options["ro"] = True
+    shows = Slow() if write_s < 0 else Writable()
+    mfusepy.FUSE(shows, point, foreground=True, fsname="slow", **options)
 
 
 if __name__ == "__main__":
     detach()
-    number, shown, at, reading, finding, kept = sys.argv[1:]
-    serve(int(number), shown, at, float(reading), float(finding), kept == "1")
+    number, shown, at, reading, finding, writing, kept = sys.argv[1:]
+    serve(int(number), shown, at, float(reading), float(finding), float(writing), kept == "1")
