@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_ioscope.benches import _ring, engines, formats, images, read
+from jupyter_ioscope.benches import _arrays, _ring, engines, formats, images, read
 from jupyter_ioscope.benches._arrays import array_or_table
 from jupyter_ioscope.benches._bench import Prepared
 from jupyter_ioscope.errors import InputError
@@ -160,6 +160,13 @@ def test_a_type_that_a_format_lacks_is_a_row_that_says_so(tmp_path: Path) -> Non
     assert "NPY, memory map" in {arm.name for arm in prepared.arms}
 
 
+def test_another_type_with_the_same_values_is_told_as_the_type_only(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    pytest.importorskip("pyarrow")
+    found = looks(formats.prepare(numpy.full((50, 2), "ab"), str(tmp_path)))
+    assert found["all of it Arrow, memory map"] == ["<U2 comes back as |O"]
+
+
 def test_every_format_brings_a_table_back(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -169,12 +176,39 @@ def test_every_format_brings_a_table_back(tmp_path: Path) -> None:
     assert array_or_table(rows)[0].num_rows == 900
 
 
+def test_the_reference_may_lose_a_type_and_is_told_like_the_others(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    times = arrow.array([1, 2, 3], arrow.timestamp("s"))
+    found = looks(formats.prepare(arrow.table({"at": times}), str(tmp_path)))
+    assert found["all of it Parquet"] == ["at: timestamp[s] comes back as timestamp[ms]"]
+    assert not found["all of it Arrow, read"]
+
+
+def test_of_an_archive_only_the_largest_array_is_read(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    numpy.savez(tmp_path / "a.npz", names=numpy.array([{}], dtype=object), x=numpy.ones((300, 9)))
+    assert array_or_table(tmp_path / "a.npz")[0].shape == (300, 9)
+
+
+def test_of_a_large_csv_file_only_the_beginning_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    lines = "".join(f"{n},{n / 7}\n" for n in range(200_000))  # several blocks of 1 MiB
+    (tmp_path / "rows.csv").write_text("n,x\n" + lines)
+    monkeypatch.setattr(_arrays, "MOST_BYTES", 1 << 16)
+    found, _ = array_or_table(tmp_path / "rows.csv")
+    assert 0 < found.num_rows < 200_000
+
+
 # NumPy leaves the file open where it is no zip archive after all
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_file_that_is_not_what_its_name_says_is_named(tmp_path: Path) -> None:
     pytest.importorskip("h5py")
     pytest.importorskip("pyarrow")
     for name, content, reason in (
+        ("a.npz", b"hello, world", "begins like b'hello, world'"),
+        ("b.npz", b"\x93NUMPY and so on", "begins like an NPY file"),
         ("a.npy", b"PK\x03\x04 and so on", "begins like a zip archive"),
         ("a.parquet", b"\x93NUMPY and so on", "begins like an NPY file"),
         ("a.h5", b"hello, world, hello", "begins like b'hello, world"),
@@ -224,6 +258,20 @@ def test_decoders_that_turn_or_change_pictures_are_found(pictures: Path) -> None
     notes = " ".join(prepared.sentences({}))
     assert "d.jpg' is left out" in notes
     assert "1 of them carry an orientation" in notes
+
+
+def test_pictures_of_another_form_are_told_apart_from_turned_ones(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    pil_image = pytest.importorskip("PIL.Image")
+    pytest.importorskip("imageio")
+    deep = numpy.full((8, 8), 40_000, numpy.uint16)
+    pil_image.fromarray(deep).save(tmp_path / "deep.png")
+    pil_image.new("RGBA", (8, 8)).save(tmp_path / "clear.png")
+    prepared = images.prepare(tmp_path, "")
+    assert set(looks(prepared, "imageio")["imageio"]) == {
+        "1 of 2 come with 1 channels instead of 3", "1 of 2 come with 4 channels instead of 3",
+    }  # fmt: skip
+    assert "1 of them hold more than 8 bits" in " ".join(prepared.sentences({}))
 
 
 def test_folders_and_files_without_pictures_are_refused(pictures: Path) -> None:

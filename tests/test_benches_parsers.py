@@ -69,7 +69,7 @@ def test_a_whole_document_over_several_lines_is_one_text(tmp_path: Path) -> None
         ([], "target is empty: give the path of a .jsonl"),
         ([1], "something else than JSON texts"),
         (["{"], "no JSON that the standard parser reads"),
-        (3, "target is a int"),
+        (3, "target is an int"),
         ("no-such-file.jsonl", "there is no"),
     ],
 )
@@ -109,6 +109,15 @@ def test_samples_that_cannot_be_pickled_are_refused_in_a_sentence(sample: Any, r
 ROWS = [{"id": 1, "text": "a", "at": 0.5, "v": [1.0, 2.0]}, {"id": 0, "text": None, "v": []}]
 
 
+def test_arrays_are_found_however_deep_they_lie() -> None:
+    numpy = pytest.importorskip("numpy")
+    deep: Any = numpy.ones(3)
+    for _ in range(9):
+        deep = [{"in": deep}]
+    deep.append(deep)  # and a cycle ends
+    assert sum(1 for _ in pickling._arrays(deep)) == 1
+
+
 def test_messages_and_arrow_bring_the_rows_back() -> None:
     pytest.importorskip("google.protobuf")
     pytest.importorskip("pyarrow")
@@ -125,6 +134,26 @@ def test_what_comes_back_otherwise_is_told() -> None:
     pytest.importorskip("pyarrow")
     found = looks(protobuf.prepare(ROWS, ""))
     assert found["read all Protocol Buffers"][0].startswith("row 2: keys")  # "at" was not there
+
+
+def test_one_column_read_alone_keeps_what_is_missing_missing() -> None:
+    pytest.importorskip("google.protobuf")
+    pytest.importorskip("pyarrow")
+    rows: list[dict[str, Any]] = [{"n": 0}, {"n": None}, {"n": 3}]
+    prepared = protobuf.prepare(rows, "")
+    column = {arm.name: arm for arm in prepared.arms if "one column" in arm.group}
+    assert set(column) == {"Protocol Buffers", "Arrow"}
+    assert not any(arm.look and arm.look() for arm in column.values())
+    assert protobuf._column_differs(rows, "n", lambda: [0, 0, 3]) == ["row 2: " + AS_ZERO]
+
+
+AS_ZERO = "None becomes 0 (int)"
+
+
+def test_names_that_only_later_rows_have_are_kept() -> None:
+    pytest.importorskip("pyarrow")
+    prepared = protobuf.prepare([{}, {"a": 1}, {"b": 2}], "")
+    assert "3 rows of 2 columns" in prepared.sentences({})[0]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -72,9 +73,17 @@ def _array_differences(want: Any, have: Any) -> list[str]:
         found.append(f"{want.dtype.str} comes back as {have.dtype.str}")
     if have.shape != want.shape:
         found.append(f"the shape {want.shape} comes back as {have.shape}")
-    elif have.tobytes() != want.tobytes():
+    elif _converted(have, want.dtype).tobytes() != want.tobytes():
         found.append("other values")
     return found
+
+
+def _converted(array: Any, dtype: Any) -> Any:
+    """Another type may still hold the same values: texts as objects, seconds as milliseconds."""
+    if array.dtype != dtype:
+        with contextlib.suppress(TypeError, ValueError):
+            return array.astype(dtype)
+    return array
 
 
 def _numpy() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from typing import Any
 
 from jupyter_ioscope.arguments import kind
@@ -87,13 +88,13 @@ def _npy(path: str) -> Any:
 
 
 def _npz(path: str) -> Any:
-    with need("numpy", "NPZ files").load(path, allow_pickle=False) as members:
-        if not hasattr(members, "files"):
-            raise ValueError("it holds a bare array, as NPY files do")
-        arrays = [members[name] for name in members.files]
-    if not arrays:
+    with zipfile.ZipFile(path) as archive:
+        members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
+    if not members:
         raise InputError(f"{path!r} holds no array: give one that does")
-    return max(arrays, key=lambda array: array.nbytes)
+    largest = max(members, key=lambda one: one.file_size)  # the others are not even read
+    with need("numpy", "NPZ files").load(path, allow_pickle=False) as arrays:
+        return arrays[largest.filename.removesuffix(".npy")]
 
 
 def _hdf5(path: str) -> Any:
@@ -132,7 +133,16 @@ def _arrow(path: str) -> Any:
 
 
 def _csv(path: str) -> Any:
-    return need("pyarrow.csv", "CSV files").read_csv(path)
+    arrow: Any = need("pyarrow", "CSV files")
+    batches, size = [], 0
+    with need("pyarrow.csv", "CSV files").open_csv(path) as reader:
+        schema = reader.schema
+        for batch in reader:
+            batches.append(batch)
+            size += batch.nbytes
+            if size >= MOST_BYTES:
+                break
+    return arrow.Table.from_batches(batches, schema)
 
 
 _READERS = {

@@ -83,7 +83,12 @@ class Coder:
 
     def column(self, data: bytes, name: str) -> list[Any]:
         field = self._fields[name]
-        return [getattr(message, field) for message in self._messages(data)]
+        if self._lists[name]:
+            return [list(getattr(message, field)) for message in self._messages(data)]
+        return [
+            getattr(message, field) if message.HasField(field) else None
+            for message in self._messages(data)
+        ]
 
     def _messages(self, data: bytes) -> Any:
         at, parse = 0, self._class.FromString

@@ -67,7 +67,6 @@ def prepare(target: Any, folder: str) -> Prepared:
 
 def _arms(form: Format, path: str, data: Any, rows: list[int]) -> Iterator[Arm]:
     size = os.stat(path).st_size
-    first = form is (files.ARRAY if files.is_array(data) else files.TABLE)[0]
     for group, read in ((_LAZY, functools.partial(form.rows, path, rows)),
                         (_ALL, functools.partial(form.all, path))):  # fmt: skip
         if group == _ALL and form.only_lazy:
@@ -80,7 +79,7 @@ def _arms(form: Format, path: str, data: Any, rows: list[int]) -> Iterator[Arm]:
             count,
             bytes=int(want.nbytes),
             group=group,
-            look=functools.partial(_differences, read, want) if not first else None,
+            look=functools.partial(_differences, read, want),  # the reference may lose a type, too
             size_bytes=size,
             note=form.note,
         )

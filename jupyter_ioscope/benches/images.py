@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import functools
 import io
 import os
@@ -50,9 +52,12 @@ def prepare(target: Any, folder: str) -> Prepared:
     total = sum(map(len, pictures))
     notes = [f"{len(pictures)} pictures of {bytes_text(total)} were decoded from memory to RGB.",
              "Each decoder used one thread, as a worker does.", *left_out]  # fmt: skip
-    turned = sum(_is_turned(data) for data in pictures)
-    if turned:
+    about = [_about(data) for data in pictures]
+    if turned := sum(is_turned for _, is_turned in about):
         notes.append(f"{turned} of them carry an orientation (EXIF), which PIL leaves alone.")
+    if deep := sum(mode.startswith("I") for mode, _ in about):
+        notes.append(f"{deep} of them hold more than 8 bits a channel: PIL's convert('RGB') cuts "
+                     "off what is above 255, and decoders that scale differ from it.")  # fmt: skip
 
     def sentences(_found: Found) -> Sequence[str]:
         return notes
@@ -129,11 +134,13 @@ def _read(paths: list[str]) -> tuple[list[bytes], list[str]]:
 
 
 def differences(make: Callable[[], Decode], pictures: Sequence[bytes]) -> list[str]:
-    """How the pixels differ from PIL's: other sizes, refusals, the mean and the largest step."""
+    """How the pixels differ from PIL's: refusals, other sizes, channels and types, the mean and the
+    largest step."""
     import numpy
 
     standard, decode = _pil(), make()
-    means, largest, sizes, refused = [], 0, 0, []
+    means, largest, refused = [], 0, []
+    other: collections.Counter[str] = collections.Counter()
     for data in pictures:
         want = standard(data)
         try:
@@ -141,8 +148,8 @@ def differences(make: Callable[[], Decode], pictures: Sequence[bytes]) -> list[s
         except Exception as error:
             refused.append(short(error))
             continue
-        if have.shape != want.shape:
-            sizes += 1
+        if text := _other_form(have, want):
+            other[text] += 1
             continue
         step = numpy.abs(have.astype(numpy.int16) - want)
         means.append(float(step.mean()))
@@ -150,19 +157,30 @@ def differences(make: Callable[[], Decode], pictures: Sequence[bytes]) -> list[s
     found = []
     if refused:
         found.append(f"refuses {len(refused)} of {len(pictures)} pictures ({refused[0][:120]})")
-    if sizes:
-        found.append(f"{sizes} of {len(pictures)} come in another size or turned")
+    found += [f"{count} of {len(pictures)} come {text}" for text, count in other.items()]
     if largest:
         mean = significant(sum(means) / len(means), 2)
         found.append(f"pixels differ by {mean} of 255 on average, by {largest} at most")
     return found
 
 
-def _is_turned(data: bytes) -> bool:
+def _other_form(have: Any, want: Any) -> str:
+    if have.shape[:2] != want.shape[:2]:
+        return "in another size or turned"
+    if have.shape != want.shape:
+        return f"with {have.shape[2] if have.ndim > 2 else 1} channels instead of {want.shape[2]}"
+    return f"as {have.dtype}" if have.dtype != want.dtype else ""
+
+
+def _about(data: bytes) -> tuple[str, bool]:
+    """(PIL's mode of a picture, whether it carries an orientation)."""
     from PIL import Image
 
     with Image.open(io.BytesIO(data)) as image:
-        return image.getexif().get(0x0112, 1) not in (0, 1)
+        turned = 1
+        with contextlib.suppress(Exception):  # damaged metadata of a picture that decodes
+            turned = image.getexif().get(0x0112, 1)
+        return image.mode, turned not in (0, 1)
 
 
 def _pil() -> Decode:

@@ -21,6 +21,7 @@ _TAKES = "an object (a sample or a batch), or a DataLoader, whose first batch is
 _OUT = "protocol 5, out of band"
 _NAMES = {f"protocol {number}": number for number in range(2, pickle.HIGHEST_PROTOCOL + 1)}
 _PASS_BYTES = 4 << 20
+_MOST_OBJECTS = 100_000  # of a sample that are looked through for arrays
 
 
 def prepare(target: Any, folder: str) -> Prepared:
@@ -116,23 +117,25 @@ def _differences(sample: Any, name: str) -> list[str]:
 
 
 def _arrays(value: Any) -> Iterator[Any]:
-    """NumPy arrays in dicts, lists, tuples and the fields of objects, three levels deep."""
+    """NumPy arrays in dicts, lists, tuples and the fields of objects, each once."""
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return
-    level: list[Any] = [value]
-    for _ in range(4):
-        below: list[Any] = []
-        for one in level:
-            if isinstance(one, numpy.ndarray):
-                yield one
-            elif isinstance(one, dict):
-                below += one.values()
-            elif isinstance(one, (list, tuple)):
-                below += one
-            elif hasattr(one, "__dict__") and not isinstance(one, type):
-                below += vars(one).values()
-        level = below
+    todo: list[Any] = [value]
+    seen: set[int] = set()
+    while todo and len(seen) < _MOST_OBJECTS:
+        one = todo.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, numpy.ndarray):
+            yield one
+        elif isinstance(one, dict):
+            todo += one.values()
+        elif isinstance(one, (list, tuple)):
+            todo += one
+        elif hasattr(one, "__dict__") and not isinstance(one, type):
+            todo += vars(one).values()
 
 
 def _code(arm: Arm) -> str:

@@ -32,7 +32,7 @@ def prepare(target: Any, folder: str) -> Prepared:
     rows, name = _rows(target)
     arrow: Any = need("pyarrow", "Arrow")
     try:
-        table = arrow.Table.from_pylist(rows)
+        table = _table(rows)
     except (arrow.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise InputError(f"the rows of {name} have no common type: {short(error)}") from error
     missing: list[Missing] = []
@@ -77,13 +77,21 @@ def _arms(rows: list[dict[str, Any]], table: Any, coder: Any, data: bytes) -> li
         looks = functools.partial(_rows_differ, rows, functools.partial(coder.read, sent))
         add("write", _PROTOBUF, functools.partial(coder.write, rows), len(sent), looks)
         add("read all", _PROTOBUF, functools.partial(coder.read, sent), len(sent), looks)
-        add(one, _PROTOBUF, functools.partial(coder.column, sent, column), len(sent), looks)
+        values = functools.partial(coder.column, sent, column)
+        add(
+            one,
+            _PROTOBUF,
+            values,
+            len(sent),
+            functools.partial(_column_differs, rows, column, values),
+        )
     back = functools.partial(_rows_differ, rows, functools.partial(_to_rows, data))
     add("write", _ARROW, functools.partial(_write_arrow, table), len(data), back)
     add("write", _ROWS, functools.partial(_write_rows, rows), len(data), back)
     add("read all", _ARROW, functools.partial(_read_arrow, data), len(data), back)
     add("read all", _ROWS, functools.partial(_to_rows, data), len(data), back)
-    add(one, _ARROW, functools.partial(_column, data, column), len(data), back)
+    values = functools.partial(_column, data, column)
+    add(one, _ARROW, values, len(data), functools.partial(_column_differs, rows, column, values))
     order = ("write", "read all", one)
     return sorted(arms, key=lambda arm: order.index(arm.group))
 
@@ -126,8 +134,14 @@ def _write_arrow(table: Any) -> bytes:
     return bytes(sink.getvalue())
 
 
+def _table(rows: list[dict[str, Any]]) -> Any:
+    """Not by `from_pylist`, which keeps the names of the first row only."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return need("pyarrow", "Arrow").table({name: [row.get(name) for row in rows] for name in names})
+
+
 def _write_rows(rows: list[dict[str, Any]]) -> bytes:
-    return _write_arrow(need("pyarrow", "Arrow").Table.from_pylist(rows))
+    return _write_arrow(_table(rows))
 
 
 def _read_arrow(data: bytes) -> Any:
@@ -141,6 +155,13 @@ def _to_rows(data: bytes) -> list[dict[str, Any]]:
 
 def _column(data: bytes, name: str) -> Any:
     return _read_arrow(data).column(name)
+
+
+def _column_differs(rows: list[dict[str, Any]], name: str, read: Callable[[], Any]) -> list[str]:
+    found = read()
+    values = found.to_pylist() if hasattr(found, "to_pylist") else found
+    wanted = [{name: row.get(name)} for row in rows]
+    return _rows_differ(wanted, lambda: [{name: value} for value in values])
 
 
 def _rows_differ(rows: list[dict[str, Any]], read: Callable[[], list[dict[str, Any]]]) -> list[str]:
