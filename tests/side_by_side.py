@@ -1,9 +1,10 @@
 """pytest plug-in: two pytest processes at the same time, one summary (`-p tests.side_by_side`).
 
 Tutorials mostly wait for what they time. Tests of pages, and those without processes of their own,
-take a core but time nothing. So a second pytest runs the latter while this one runs the tutorials.
-Its reports are told here through pytest's own hooks, so that dots, failures, counts and exit code
-are those of all tests. What times real processes comes afterwards, with nothing beside it.
+take a core but time nothing. So a second pytest runs the latter while this one runs the tutorials,
+and tests of processes with the mark `beside`. Its reports are told here through pytest's own hooks,
+so that dots, failures, counts and exit code are those of all tests. What times real processes comes
+afterwards, with nothing beside it.
 """
 
 from __future__ import annotations
@@ -48,6 +49,11 @@ def is_for_second(item: pytest.Item) -> bool:
     return on_a_page(item) or item.get_closest_marker("timeout") is None
 
 
+def is_last(item: pytest.Item) -> bool:
+    """What times, or looks at, processes: nothing may run beside it."""
+    return not (is_tutorial(item) or item.get_closest_marker("beside"))
+
+
 class Second:
     """Runs its part, and writes a line of JSON for each report."""
 
@@ -71,7 +77,7 @@ class Second:
 
 
 class First:
-    """Runs the tutorials, tells the second's reports, and runs all the rest."""
+    """Runs the tutorials and what is marked, tells the second's reports, and runs the rest."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -96,12 +102,12 @@ class First:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         self._given = list(filter(is_for_second, items))
         mine = [item for item in items if not is_for_second(item)]
-        items[:] = sorted(mine, key=is_tutorial, reverse=True)
+        items[:] = sorted(mine, key=is_last)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         session.testscollected += len(self._given)  # what percentages are of
-        if not any(map(is_tutorial, session.items)):
+        if all(map(is_last, session.items)):
             self._join(session)
         return (yield)
 
@@ -111,7 +117,7 @@ class First:
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
         result = yield
-        if is_tutorial(item) and (nextitem is None or not is_tutorial(nextitem)):
+        if not is_last(item) and (nextitem is None or is_last(nextitem)):
             self._join(item.session)
         return result
 

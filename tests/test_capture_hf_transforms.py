@@ -20,7 +20,7 @@ from jupyter_ioscope.model.observed import (  # noqa: E402
     Transform,
 )
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.beside]
 
 
 @pytest.fixture(autouse=True)

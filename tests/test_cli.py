@@ -16,7 +16,7 @@ from tests import builders
 
 pytest.importorskip("torch")
 
-pytestmark = pytest.mark.timeout(300)  # each test has processes of its own
+pytestmark = [pytest.mark.timeout(300), pytest.mark.beside]  # each test has processes of its own
 
 SCRIPT = """
 import sys

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("skimage")
 pytest.importorskip("sklearn")
 
-pytestmark = pytest.mark.timeout(300)  # each test has processes of its own
+pytestmark = [pytest.mark.timeout(300), pytest.mark.beside]  # each test has processes of its own
 Image = pytest.importorskip("PIL.Image")
 
 SCRIPT = Path(__file__).parent.parent / "notebooks" / "photos.py"

@@ -34,6 +34,7 @@ def run(folder: Path, *cells: tuple[str, list[str]]) -> subprocess.CompletedProc
     )
 
 
+@pytest.mark.beside
 @pytest.mark.timeout(300)
 def test_it_prints_tagged_outputs_and_leaves_the_executed_notebook_and_its_page(
     tmp_path: Path,
@@ -51,6 +52,7 @@ def test_it_prints_tagged_outputs_and_leaves_the_executed_notebook_and_its_page(
     assert re.findall(r"""(?:src|href)=["']https?:""", html) == []
 
 
+@pytest.mark.beside
 @pytest.mark.timeout(300)
 def test_a_failing_cell_fails_the_run_after_what_was_reached_is_shown(tmp_path: Path) -> None:
     done = run(tmp_path, (SHOWN, ["demo"]), ("raise ValueError('no photographs')", []))

@@ -76,6 +76,7 @@ def test_the_third_compares_a_loader_with_itself_and_meets_a_false_speed_up() ->
     assert 'assert nothing.verdict in {"same", "undecided"}' in text
 
 
+@pytest.mark.beside
 @pytest.mark.timeout(240)
 def test_the_fourth_says_that_datasets_is_missing_and_does_nothing_then() -> None:
     path = NOTEBOOKS / "04_hugging_face_datasets.ipynb"

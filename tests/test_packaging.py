@@ -86,6 +86,7 @@ def metadata(wheel: zipfile.ZipFile) -> Message:
     return Parser().parsestr(wheel.read(name).decode())
 
 
+@pytest.mark.beside
 @pytest.mark.timeout(400)
 class TestWheel:
     def test_holds_the_package_the_alias_and_the_front_end(self, wheel: zipfile.ZipFile) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.side_by_side import has_ended
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.beside]
 
 ROOT = Path(__file__).parent.parent
 TUTORIALS = """
@@ -43,6 +43,11 @@ def note(name):
 @pytest.mark.timeout(60)
 def test_process():
     note("process")
+
+@pytest.mark.beside
+@pytest.mark.timeout(60)
+def test_beside():
+    note("beside")
 
 def test_plain():
     note("plain")
@@ -80,6 +85,7 @@ pythonpath = {ROOT}
 markers =
     browser: drives a page
     alone: times a page
+    beside: times nothing
     accuracy: left out
 """
 
@@ -111,7 +117,7 @@ def test_each_test_counts_once_and_the_last_line_is_the_sum(tmp_path: Path, cras
     done = subprocess.run(**given, capture_output=True, text=True, timeout=200)
     last = done.stdout.rstrip().splitlines()[-1]
     assert done.returncode == 1, done.stdout + done.stderr
-    assert re.match(r"=+ 1 failed, 7 passed, 1 deselected, 1 rerun in ", last), done.stdout
+    assert re.match(r"=+ 1 failed, 8 passed, 1 deselected, 1 rerun in ", last), done.stdout
     assert "one is not two" in done.stdout
     assert "FAILED test_few.py::test_wrong" in done.stdout
     assert "RERUN test_few.py::test_at_the_second_try" in done.stdout
@@ -120,17 +126,15 @@ def test_each_test_counts_once_and_the_last_line_is_the_sum(tmp_path: Path, cras
     ran = [line.rsplit(" ", 1) for line in (tmp_path / "log").read_text().splitlines()]
     order = [name for name, _ in ran]
     where = dict(ran)
-    assert sorted(order) == sorted(
-        ["cell", "process", "plain", "wrong", "second try", "second try", "page", "crash"]
-        + ["timed page"]
-    )
+    expected = ["cell", "process", "beside", "plain", "wrong", "page", "timed page", "crash"]
+    assert sorted(order) == sorted([*expected, "second try", "second try"])
     first, second = where["process"], where["plain"]
     assert first != second
-    assert where["cell"] == where["timed page"] == first
+    assert where["cell"] == where["beside"] == where["timed page"] == first
     assert where["wrong"] == where["second try"] == second
     assert where["page"] == where["crash"] == (first if crash else second)
     # what times processes has nothing beside it
-    assert order.index("process") > max(order.index(name) for name in ("cell", "wrong"))
+    assert order.index("process") > max(map(order.index, ("cell", "beside", "wrong")))
     assert crash or order[-2:] == ["process", "timed page"]
 
 

@@ -27,7 +27,7 @@ from tests.toggle_checks import checked
 from tests.trial_loaders import Counting, Sleeping, random_states
 
 accelerate = pytest.importorskip("accelerate", reason="needs accelerate")
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.beside]
 
 
 @pytest.fixture(scope="module")

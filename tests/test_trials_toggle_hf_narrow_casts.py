@@ -17,7 +17,7 @@ from jupyter_ioscope.trials.toggles._hf_narrow import Narrowed, narrowed
 from tests.toggle_checks import checked, run_code
 
 pa = pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.beside]
 
 
 def of(values: Any, kind: Any) -> Narrowed:

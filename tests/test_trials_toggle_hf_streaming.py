@@ -16,7 +16,7 @@ from jupyter_ioscope.trials.spec import LoaderSpec, spec_of
 from jupyter_ioscope.trials.toggles import _hf_stream, hf_streaming
 from tests.toggle_checks import checked, refusal, run_code
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.beside]
 
 
 def numbers(rows: int = 500) -> Any:

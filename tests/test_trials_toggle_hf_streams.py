@@ -15,7 +15,7 @@ from jupyter_ioscope.trials.spec import spec_of
 from jupyter_ioscope.trials.toggles import hf_reshard, hf_stream_batches
 from tests.toggle_checks import checked, refusal, run_code
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.beside]
 ROWS = 300
 
 

@@ -14,7 +14,7 @@ from jupyter_ioscope.trials.toggles._tokenising import TokenisedBatches
 from jupyter_ioscope.trials.toggles.batched_tokenise import TOGGLE
 from tests.toggle_trials import compiles, tried
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.beside]
 tokenizers = pytest.importorskip("tokenizers")
 NUMBER = 60
 
