@@ -78,7 +78,8 @@ class Facts(LoopFacts):
         count = max(1, len([row for row in self.profile.fetches if row.worker >= 0]))
         put_ns = 0.0 if self.alone else self.part_ns("hand_over") / count
         feeders = (row.run_ns for row in self.profile.threads if row.role == "feeder")
-        replay = replay_of(self.loader, self.batches, self.made, put_ns, sum(feeders) / count)
+        feeder_ns = sum(feeders) / count
+        replay = replay_of(self.loader, self.batches, self.made, put_ns, feeder_ns, self.inside_ns)
         if replay is None:
             raise NotMeasuredError("what a fetch costs", "no fetch was recorded")
         return replay

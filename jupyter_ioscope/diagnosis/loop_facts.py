@@ -8,6 +8,7 @@ from statistics import fmean, median
 from jupyter_ioscope.diagnosis.consumer_waits import fetched_by_consumer
 from jupyter_ioscope.diagnosis.hot import Hot, hottest
 from jupyter_ioscope.diagnosis.loop import Loop, loop_of
+from jupyter_ioscope.diagnosis.loops_inside import loops_inside, own_times_ns
 from jupyter_ioscope.diagnosis.phases import made_by
 from jupyter_ioscope.diagnosis.same_loader import numbers_of_loaders
 from jupyter_ioscope.diagnosis.waits import waits_of
@@ -61,12 +62,13 @@ class LoopFacts:
 
     @cached_property
     def loader(self) -> LoaderInfo:
-        """The loader that took most of the consumer's time. Loaders made anew with equal settings
-        count as one, and the first stands for all."""
+        """The loader that took most of the consumer's time; a loop inside a step of another one is
+        its own loader's. Loaders made anew with equal settings count as one, and the first stands
+        for all."""
         spent: dict[int, int] = {}
-        for row in self.profile.batches:
-            number = self._numbers.get(row.loader, row.loader)
-            spent[number] = spent.get(number, 0) + row.wait_ns + row.step_ns
+        for own, time_ns in own_times_ns(self.profile).items():
+            number = self._numbers.get(own, own)
+            spent[number] = spent.get(number, 0) + time_ns
         for info in self.profile.loaders:
             if info.loader == max(spent, key=lambda key: spent[key], default=info.loader):
                 return info
@@ -79,6 +81,10 @@ class LoopFacts:
     def is_main(self, number: int) -> bool:
         """Whether a loader's number is that of the main loader, or of one like it."""
         return self._numbers.get(number, number) == self.loader.loader
+
+    def first_alike(self, number: int) -> bool:
+        """Whether a loader is the first of those with its settings, which stands for all."""
+        return self._numbers.get(number, number) == number
 
     @property
     def workers(self) -> int:
@@ -133,6 +139,21 @@ class LoopFacts:
         rows = [row for row in self.batches if row.batch not in self.cut_batches]
         known = [row.samples for row in rows if row.samples > 0]
         return fmean(known) if known else self.samples_per_batch
+
+    @cached_property
+    def inside_ns(self) -> dict[int, int]:
+        """Number of a batch -> time of loops over other loaders inside its step."""
+        found: dict[int, int] = {}
+        for row in loops_inside(self.profile):
+            found[row.batch] = found.get(row.batch, 0) + row.time_ns
+        return found
+
+    @property
+    def step_s(self) -> float:
+        """Mean length of a step, in seconds, without loops over other loaders inside it."""
+        rows = self.batches
+        inside_ns = sum(self.inside_ns.get(row.batch, 0) for row in rows)
+        return max(0, sum(row.step_ns for row in rows) - inside_ns) / max(1, len(rows)) / 1e9
 
     # -- the machine ------------------------------------------------------------------------------
 
@@ -267,14 +288,23 @@ class LoopFacts:
 
     @cached_property
     def start_ups_ns(self) -> list[int]:
-        """Per epoch of the main loader: from `iter()` to the first fetch (or the first batch where
-        fetches are unknown), what first fetches took longer than later ones (a worker that opens
-        its files then), and the end of the epoch, when workers are stopped."""
+        """`start_ups_of` the main loader."""
+        return self.start_ups_of(self.loader.loader)
+
+    def start_ups_of(self, number: int) -> list[int]:
+        """Per epoch of a loader, and of those like it: from `iter()` to the first fetch (or the
+        first batch where fetches are unknown), what first fetches took longer than later ones (a
+        worker that opens its files then), and the end of the epoch, when workers are stopped."""
         found = []
-        firsts = self._first_fetches()
+        alike = {row.loader for row in self.profile.loaders
+                 if self._numbers.get(row.loader, row.loader) == number}  # fmt: skip
+        firsts = self._first_fetches(alike)
+        batches: dict[int, list[Batch]] = {}
+        for row in self.profile.batches:
+            batches.setdefault(row.epoch, []).append(row)
         for epoch in self.profile.epochs:
-            rows = [row for row in self.batches if row.epoch == epoch.epoch]
-            if not self.is_main(epoch.loader) or not rows:
+            rows = batches.get(epoch.epoch, [])
+            if epoch.loader not in alike or not rows:
                 continue
             first = rows[0]
             fetch = self.made.get(first.batch)
@@ -284,14 +314,14 @@ class LoopFacts:
             found.append(max(0, until - epoch.iter_start_ns) + opening + max(0, stop))
         return found
 
-    def _first_fetches(self) -> dict[int, int]:
+    def _first_fetches(self, loaders: set[int]) -> dict[int, int]:
         """Per epoch: how much longer the first fetches of new workers took than usual ones. The
         workers do it at the same time, so the shortest of them stands for the epoch."""
         seen: set[int] = set()
         first: dict[int, list[int]] = {}
         later: list[int] = []
         for row in sorted(self.profile.fetches, key=lambda fetch: fetch.start_ns):
-            if row.worker < 0 or not self.is_main(row.loader):
+            if row.worker < 0 or row.loader not in loaders:
                 continue
             if row.pid in seen:
                 later.append(row.fetch_ns)

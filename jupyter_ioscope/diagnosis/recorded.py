@@ -21,12 +21,15 @@ def replay_of(
     made: Mapping[int, Fetch],
     put_ns: float,
     feeder_ns: float = 0.0,
+    inside_ns: Mapping[int, int] | None = None,
 ) -> Replay | None:
     """Those `batches` of a loader whose fetches are known, newest `MOST_BATCHES`; None without any.
 
     `put_ns` is what a worker's main thread spends after each fetch, `feeder_ns` the CPU that its
-    feeder needs for it.
+    feeder needs for it. `inside_ns` are loops over other loaders inside steps, by the number of the
+    batch: they are no part of the step.
     """
+    inside_ns = inside_ns or {}
     known = [row for row in batches if row.batch in made]
     known = known[-MOST_BATCHES:]
     if not known:
@@ -41,10 +44,13 @@ def replay_of(
         # where few batches were waited for, `usual` is that of the late ones.
         sent_by = SHORT_TRANSIT_NS + fetch.fetch_ns + feeder_ns
         turn = _turn(row, fetch, min(usual, sent_by), put_ns)
+        if row.batch in inside_ns:
+            turn = turn._replace(step=max(0.0, turn.step - inside_ns[row.batch]))
         epochs.setdefault(row.epoch, []).append(turn)
     workers = loader.num_workers or len({row.worker for row in known if row.worker >= 0})
     credits = workers * loader.prefetch
-    return Replay(tuple(tuple(turns) for turns in epochs.values()), credits, _length(known, made))
+    length_ns = _length(known, made) - sum(inside_ns.get(row.batch, 0) for row in known)
+    return Replay(tuple(tuple(turns) for turns in epochs.values()), credits, max(1, length_ns))
 
 
 def arrived_in_wait(row: Batch, fetch: Fetch) -> bool:

@@ -20,7 +20,6 @@ def judge(facts: Facts) -> Finding | None:
         return None
     gain = facts.gain_step()
     limit = facts.waits.wait_fraction < 0.5
-    step_s = sum(row.step_ns for row in facts.batches) / len(facts.batches) / 1e9
     return finding(
         facts,
         gain,
@@ -30,7 +29,7 @@ def judge(facts: Facts) -> Finding | None:
         if limit
         else "Your own step with the batch takes a part of the time",
         evidence=(
-            f"The step takes {seconds(step_s)} a batch, "
+            f"The step takes {seconds(facts.step_s)} a batch, "
             f"{percent(main.fraction('step'))} of the loop's time.",
             f"{percent(facts.waits.wait_fraction)} of the time was spent waiting for data.",
             _made_of(facts),

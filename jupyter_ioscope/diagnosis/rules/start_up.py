@@ -13,6 +13,7 @@ from jupyter_ioscope.diagnosis.rules._spawned import spawned, until_entered_ns
 from jupyter_ioscope.diagnosis.spread import ratio_error
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.records import LoaderInfo
 from jupyter_ioscope.units import percent, seconds
 
 # A short profile always begins with a start-up: a single one counts when it takes at least this
@@ -39,13 +40,12 @@ class _Start(NamedTuple):
 
 def judge(facts: Facts) -> Finding | None:
     """Workers started anew each epoch, else one large start."""
+    again = _most_restarted(facts)
+    if again is not None and again.gain.share >= NOISE_SHARE:
+        return _restart(again)
     times = facts.start_ups_ns
     if not times:
         return None
-    if facts.workers and len(times) > 1:
-        repeated = _restarts(facts, times)
-        if repeated.share >= NOISE_SHARE:
-            return _restart(facts, times, repeated)
     start = _start(facts, times)
     share = start.whole_ns / facts.loop.wall_ns
     least_s = SINGLE_ALONE_S if facts.alone else SINGLE_S
@@ -122,6 +122,27 @@ def _stopping_ns(facts: Facts) -> int:
     return found
 
 
+class _Restarts(NamedTuple):
+    """A loader whose workers are started again and again."""
+
+    facts: Facts
+    loader: LoaderInfo
+    times: list[int]
+    gain: Gain
+
+
+def _most_restarted(facts: Facts) -> _Restarts | None:
+    """Of all loaders, the one whose later starts took longest: it may be one beside the main one,
+    a validation in the middle of training, say."""
+    found = []
+    for info in facts.profile.loaders:
+        if info.num_workers and facts.first_alike(info.loader):
+            times = facts.start_ups_of(info.loader)
+            if len(times) > 1:
+                found.append(_Restarts(facts, info, times, _restarts(facts, times)))
+    return max(found, key=lambda row: row.gain.share, default=None)
+
+
 def _restarts(facts: Facts, times: list[int]) -> Gain:
     """All start-ups but the first, which persistent workers would keep."""
     later = [float(time) for time in times[1:]]
@@ -131,17 +152,20 @@ def _restarts(facts: Facts, times: list[int]) -> Gain:
     return Gain.of(min(1.0, sum(later) / wall), spread / wall)
 
 
-def _restart(facts: Facts, times: list[int], gain: Gain) -> Finding:
+def _restart(again: _Restarts) -> Finding:
+    facts, times, workers = again.facts, again.times, again.loader.num_workers
     usual_s = sum(times[1:]) / len(times[1:]) / 1e9
+    other = again.loader.loader != facts.loader.loader
+    which = f" of the loader of {again.loader.dataset_class}" if other else ""
     return finding(
         facts,
-        gain,
+        again.gain,
         cause="worker_restart_per_epoch",
         resource="start_up",
         title="Workers are started again for every epoch",
         evidence=(
-            f"{len(times)} epochs, {seconds(usual_s)} each to start and stop "
-            f"{facts.workers} workers.",
+            f"{len(times)} epochs{which}, {seconds(usual_s)} each to start and stop "
+            f"{workers} worker{'' if workers == 1 else 's'}.",
         ),
         advice="Use persistent_workers=True, and make the loader once, before all epochs.",
         toggles=("persistent_workers",),
