@@ -263,6 +263,26 @@ def test_pauses_in_workers_count_by_what_they_hold_up() -> None:
     assert diagnosis.findings[0] is found
 
 
+def test_collections_that_the_code_asks_for_are_told_by_their_line() -> None:
+    value = builders.profile(0, fetch_ms=20, cpu_fraction=1.0, step_ms=0.5)
+    spans = [(row.pid, row.start_ns, row.end_ns) for row in value.fetches]
+    rows = tuple(GcPause(pid, -1, a, a + (b - a) // 2, 2, 0) for pid, a, b in spans)
+    asked = (LineCalls("In [4]", 12, ("gc.collect",)),)
+    stacks = value.stacks
+    assert stacks is not None
+    ending = tuple(
+        row._replace(frames=row.frames[:-1]) if len(row.frames) == 5 else row
+        for row in stacks.stacks
+    )
+    stacks = dataclasses.replace(stacks, stacks=ending)
+    value = dataclasses.replace(value, gc_pauses=rows, calls=asked, stacks=stacks)
+    found = named(diagnose(value), "gc_pauses")
+    assert "gc.collect() is called in decode in In [4], line 12." in found.evidence
+    assert found.advice.startswith("Take the gc.collect() out of decode")
+    by_itself = named(diagnose(dataclasses.replace(value, calls=())), "gc_pauses")
+    assert "is called" not in " ".join(by_itself.evidence)
+
+
 def test_pauses_while_the_loop_waits_for_workers_cost_nothing() -> None:
     value = builders.profile(2, fetch_ms=40, cpu_fraction=1.0, step_ms=0.5)
     rows = tuple(

@@ -12,7 +12,7 @@ from jupyter_ioscope.diagnosis.queued import queued
 from jupyter_ioscope.diagnosis.ranking import ranked
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
-from jupyter_ioscope.model.observed import ProcessUse
+from jupyter_ioscope.model.observed import GcPause, ProcessUse
 from jupyter_ioscope.model.profile import Profile
 from tests import builders
 
@@ -94,6 +94,39 @@ def test_what_a_garbage_collection_copies_at_once_is_not_the_datasets(private_mb
     )
     profile = builders.without(objects, fetches=both)
     assert found(profile, "cow_python_objects") is not None, "objects are read beside it"
+
+
+def collecting(private_mb: int, collected_mb: int) -> Profile:
+    """Workers whose first fetch meets a noted run of the collector that copies so much."""
+    calm = with_memory(builders.profile(2), private_mb=private_mb, faulted_mb=7)
+    firsts = {row.pid: row for row in reversed(calm.fetches)}
+    rows = tuple(
+        row._replace(minor_faults=row.minor_faults + collected_mb * MB // 4096)
+        if firsts[row.pid] is row
+        else row
+        for row in calm.fetches
+    )
+    pauses = tuple(
+        GcPause(row.pid, row.worker, row.start_ns + MS, row.end_ns - MS, 2, 0)
+        for row in firsts.values()
+    )
+    return builders.without(calm, fetches=rows, gc_pauses=pauses)
+
+
+def test_what_a_noted_collection_copies_is_its_own_however_much_it_is() -> None:
+    profile = collecting(private_mb=320, collected_mb=300)
+    copied = copied_by_workers(profile)
+    assert copied.collected_bytes == pytest.approx(600 * MB, rel=0.05)
+    assert copied.bytes < 20 * MB, "what the fetches themselves take"
+    assert found(profile, "cow_python_objects") is None, "a small part of this machine's memory"
+
+
+def test_a_collection_that_copies_a_good_part_of_the_memory_is_a_harm_of_its_own() -> None:
+    row = found(collecting(private_mb=620, collected_mb=600), "cow_python_objects")
+    assert row is not None
+    assert row.harm == "memory"
+    assert "gc.freeze()" in row.advice
+    assert "numpy" not in row.advice, "reading the objects is not what copies them"
 
 
 def test_spawned_workers_share_nothing_that_could_be_copied() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from statistics import median_low
 from typing import NamedTuple
 
+from jupyter_ioscope.diagnosis.phases import Interval, union
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.observed import ProcessUse
 from jupyter_ioscope.model.profile import Machine, Profile
+from jupyter_ioscope.model.records import Fetch
 
 PAGE_BYTES = 4096  # the page that a fault takes on Linux; larger pages are counted by the fault too
 # What a forked worker with torch copies in any case, its interpreter's own objects: measured 12 to
@@ -25,13 +28,15 @@ class Copied(NamedTuple):
     """Pages that workers copied from their parent, of one life of each worker.
 
     `bytes` is beyond what any forked worker copies; `while_fetching` says that the faults of the
-    fetches account for it; `private_bytes` is all memory that is the workers' own.
+    fetches account for it; `private_bytes` is all memory that is the workers' own;
+    `collected_bytes` is what runs of the garbage collector copied, which is not in `bytes`.
     """
 
     bytes: int
     workers: int
     private_bytes: int
     while_fetching: bool
+    collected_bytes: int = 0
 
 
 def memory_budget_bytes(machine: Machine) -> int:
@@ -56,25 +61,28 @@ def copied_by_workers(profile: Profile) -> Copied:
     memory. Where a fetch's faults are about as many as those pages, they were copied while items
     were read; faults of buffers that come and go are far more.
 
-    What one fetch alone copied, up to `COLLECTION_BYTES`, is a garbage collection's.
+    What fetches took in which the collector is known to have run is the collector's. Where no run
+    was noted, what one fetch alone took is, up to `COLLECTION_BYTES`.
 
     Raises NotMeasuredError where the private memory of workers is not known.
     """
     faults = faults_of_workers(profile)
-    bursts = _bursts(profile)
-    lives: dict[int, tuple[int, int, bool]] = {}
+    bursts, collections = _bursts(profile), _collections(profile)
+    lives: dict[int, tuple[int, int, bool, int]] = {}
     for use in profile.processes:
         if use.worker >= 0 and use.last_private_bytes >= 0:
-            burst = min(bursts.get(use.pid, 0) * PAGE_BYTES, COLLECTION_BYTES)
-            found = _copied_by(use, faults.get(use.pid, 0) * PAGE_BYTES, burst)
+            collected = collections.get(use.pid, 0) * PAGE_BYTES
+            burst = collected or min(bursts.get(use.pid, 0) * PAGE_BYTES, COLLECTION_BYTES)
+            found = *_copied_by(use, faults.get(use.pid, 0) * PAGE_BYTES, burst), collected
             lives[use.worker] = max(lives.get(use.worker, found), found)
     if not lives:
         raise NotMeasuredError("private memory of the workers", "no worker's could be read")
     return Copied(
-        sum(copied for copied, _, _ in lives.values()),
+        sum(copied for copied, *_ in lives.values()),
         len(lives),
-        sum(private for _, private, _ in lives.values()),
-        all(fetching for _, _, fetching in lives.values()),
+        sum(private for _, private, *_ in lives.values()),
+        all(fetching for _, _, fetching, _ in lives.values()),
+        sum(min(collected, private) for _, private, _, collected in lives.values()),
     )
 
 
@@ -89,6 +97,40 @@ def _bursts(profile: Profile) -> dict[int, int]:
         for pid, taken in rows.items()
         if len(taken) >= LEAST_FETCHES
     }
+
+
+def _collections(profile: Profile) -> dict[int, int]:
+    """Process id of a worker -> pages that fetches with a run of the garbage collector took, where
+    they took more than twice as many as fetches usually do."""
+    rows: dict[int, list[Fetch]] = {}
+    for row in profile.fetches:
+        if row.worker >= 0:
+            rows.setdefault(row.pid, []).append(row)
+    pauses: dict[int, list[Interval]] = {}
+    for pause in profile.gc_pauses:
+        pauses.setdefault(pause.pid, []).append((pause.start_ns, pause.end_ns))
+    found: dict[int, int] = {}
+    for pid, spans in pauses.items():
+        fetches = rows.get(pid, [])
+        if len(fetches) < LEAST_FETCHES:
+            continue
+        usual = median_low([row.minor_faults for row in fetches])
+        runs = union(spans)
+        ends = [end for _, end in runs]
+        extra = [
+            row.minor_faults - usual
+            for row in fetches
+            if row.minor_faults > 2 * usual and _meets(row, runs, ends)
+        ]
+        if extra:
+            found[pid] = sum(extra)
+    return found
+
+
+def _meets(row: Fetch, runs: list[Interval], ends: list[int]) -> bool:
+    """Whether one of the stretches, in order and apart, lies in a fetch; `ends` are theirs."""
+    first = bisect_right(ends, row.start_ns)
+    return first < len(runs) and runs[first][0] < row.end_ns
 
 
 def _copied_by(use: ProcessUse, fault_bytes: int, burst_bytes: int) -> tuple[int, int, bool]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.memory_facts import (
+    COLLECTION_BYTES,
     PAGE_BYTES,
     USUAL_COPY_BYTES,
+    Copied,
     copied_by_workers,
     faults_of_workers,
     memory_budget_bytes,
@@ -19,6 +21,9 @@ LEAST_WORKER_BYTES = USUAL_COPY_BYTES
 LEAST_BYTES = 64_000_000
 # CPU of a fault that copies a page: measured 0.5 to 1 microsecond, with the copy of 4 kB.
 FAULT_S = 0.7e-6
+# What a collection copies is copied once, so it is a harm only where it is a good part of the
+# memory there is: that of many workers, or of a large heap.
+COLLECTED_FRACTION = 0.05
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -32,7 +37,7 @@ def judge(facts: Facts) -> Finding | None:
         return None  # a page copied while items are read is a fault of a fetch
     copied = copied_by_workers(facts.profile)
     if copied.bytes < max(LEAST_BYTES, LEAST_WORKER_BYTES * copied.workers):
-        return None
+        return _by_the_collector(facts, copied)
     rows = facts.fetches
     cpu_ns = sum(row.cpu_ns for row in rows)
     samples = max(1, sum(max(0, row.samples) for row in rows))
@@ -59,6 +64,34 @@ def judge(facts: Facts) -> Finding | None:
         "numpy array (of bytes for strings), a tensor, an Arrow table or a datasets.Dataset. "
         "Reading a Python object writes its reference count, which copies its page into every "
         "worker; buffers stay shared.",
+        harm="memory",
+    )
+
+
+def _by_the_collector(facts: Facts, copied: Copied) -> Finding | None:
+    """The collector writes to the head of every container it looks at, and so copies its page."""
+    budget = memory_budget_bytes(facts.profile.machine)
+    size, each = copied.collected_bytes, copied.collected_bytes / copied.workers
+    if each < COLLECTION_BYTES or not budget or size < COLLECTED_FRACTION * budget:
+        return None
+    cpu_ns = sum(row.cpu_ns for row in facts.fetches)
+    spent_ns = size / PAGE_BYTES * FAULT_S * 1e9
+    return finding(
+        facts,
+        facts.gain_cpu(min(1.0, spent_ns / cpu_ns) if cpu_ns else 0.0),
+        cause="cow_python_objects",
+        resource="memory",
+        title="Python's garbage collector copies shared memory into every worker",
+        evidence=(
+            f"Fetches in which it ran copied {bytes_text(size)} that the {copied.workers} workers "
+            f"shared with this process, {bytes_text(each)} each ({percent(size / budget)} of the "
+            "memory there is).",
+            "It looks at every object that is alive, whatever the loader reads, and writes to it: "
+            "the page is then the worker's own.",
+        ),
+        advice="Call gc.collect() and gc.freeze() in this process after the data is loaded and "
+        "before the workers are started: the collector then leaves those objects alone, in the "
+        "workers too. Arrays instead of lists and dicts of Python objects leave it little to copy.",
         harm="memory",
     )
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from jupyter_ioscope.diagnosis.cycles import Without
 from jupyter_ioscope.diagnosis.facts import Facts, Gain
+from jupyter_ioscope.diagnosis.memory_facts import COLLECTION_BYTES, copied_by_workers
 from jupyter_ioscope.diagnosis.phases import Interval, clip, intersect_ns, total_ns, union
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
-from jupyter_ioscope.units import percent, seconds
+from jupyter_ioscope.model.readings import Frame
+from jupyter_ioscope.units import bytes_text, percent, seconds
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -21,6 +26,7 @@ def judge(facts: Facts) -> Finding | None:
     share = min(1.0, sum(gain.share for gain in gains))
     gain = Gain(share, sum(row.low for row in gains), min(1.0, sum(row.high for row in gains)))
     rows = facts.profile.gc_pauses
+    called = _called_in(facts)
     mean_s = sum(row.end_ns - row.start_ns for row in rows) / len(rows) / 1e9
     return finding(
         facts,
@@ -35,10 +41,10 @@ def judge(facts: Facts) -> Finding | None:
             if own.share
             else "",
             f"{percent(served)} of the fetches' time in the workers." if served else "",
+            _copied(facts),
+            f"gc.collect() is called in {called}." if called else "",
         ),
-        advice="Call gc.collect() and gc.freeze() once after everything is loaded (in workers: in "
-        "worker_init_fn), or gc.disable() for the loop and gc.collect() between epochs. Arrays "
-        "instead of lists and dicts of Python objects leave it nothing to walk.",
+        advice=_advice(called),
         refines=(
             "not_loader_bound",
             "step_overhead",
@@ -46,6 +52,50 @@ def judge(facts: Facts) -> Finding | None:
             "decode_cpu",
             "slow_collate",
         ),
+    )
+
+
+def _advice(called: str) -> str:
+    once = (
+        "Call gc.collect() and gc.freeze() once after everything is loaded and before the workers "
+        "are started (they inherit it), or gc.disable() for the loop and gc.collect() between "
+        "epochs. Arrays instead of lists and dicts of Python objects leave it nothing to walk."
+    )
+    if not called:
+        return once
+    return (
+        f"Take the gc.collect() out of {called}, or call it once an epoch: Python collects by "
+        f"itself when it is worth it. Where memory grows without it: {once[0].lower()}{once[1:]}"
+    )
+
+
+def _called_in(facts: Facts) -> str:
+    """The user's line that asks for collections, where most of those that were seen stand; empty
+    where Python began them by itself."""
+    stacks = facts.profile.stacks
+    lines = {(row.file, row.line) for row in facts.profile.calls if "gc.collect" in row.names}
+    counts: Counter[Frame] = Counter()
+    for stack in stacks.stacks if stacks is not None and lines else ():
+        frames = [stacks.frames[i] for i in stack.frames if i < len(stacks.frames)]  # type: ignore[union-attr]
+        if frames and (frames[-1].file, frames[-1].line) in lines:
+            counts[frames[-1]] += stack.count
+    if not counts:
+        return ""
+    place = counts.most_common(1)[0][0]
+    return f"{place.name} in {place.file}, line {place.line}"
+
+
+def _copied(facts: Facts) -> str:
+    """What it copied into forked workers; empty where that is little or not known."""
+    try:
+        copied = copied_by_workers(facts.profile)
+    except NotMeasuredError:
+        return ""
+    if copied.collected_bytes < COLLECTION_BYTES:
+        return ""
+    return (
+        f"It also copied {bytes_text(copied.collected_bytes)} of memory that the workers shared "
+        "with this process: it writes to every object it looks at."
     )
 
 
