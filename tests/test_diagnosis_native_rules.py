@@ -111,6 +111,20 @@ def test_samples_that_are_widened_before_the_hand_over_are_found() -> None:
 
 
 @pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("torchvision.transforms.functional.to_tensor", "PILToTensor"),
+        (".long", "batch.long()"),
+        (".float", "uint8"),
+    ],
+)
+def test_the_advice_fits_what_was_widened(call: str, words: str) -> None:
+    row = found(wide(call), "bytes_inflated")
+    assert row is not None
+    assert words in row.advice
+
+
+@pytest.mark.parametrize(
     "profile",
     [wide(".double", batch_mb=1), wide(".half"), wide("torch.stack")],
     ids=["small batches", "a narrower form", "something else"],

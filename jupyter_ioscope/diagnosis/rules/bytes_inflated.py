@@ -26,6 +26,8 @@ _WIDENS = {
     "torchvision.transforms.functional.to_tensor": 3 / 4,
     "torchvision.transforms.functional.convert_image_dtype": 3 / 4,
 }
+_WHOLE_NUMBERS = (".long", "numpy.int64")
+_EIGHT_BYTES = {".double", "torch.float64", "numpy.float64"}
 # Widening must be a good part of the fetching itself, and what is joined as large as here: small
 # batches cost the same in any form.
 LEAST_WIDENING = 0.1
@@ -61,11 +63,29 @@ def judge(facts: Facts) -> Finding | None:
             f"{bytes_text(size * (1 - saved))}.",
             _words.where_line(facts),
         ),
-        advice="Return the smaller form (uint8 pixels, token ids of 16 or 32 bits) and convert "
-        "after the hand-over, in the step or on the device: batch.float() / 255 there. float32 is "
-        "enough where float64 is used.",
+        advice=_advice(names, facts.alone),
         where=facts.where(),
         refines=(*CPU_CAUSES, "bytes_inflated", "slow_collate"),
+    )
+
+
+def _advice(names: list[str], alone: bool) -> str:
+    """By the call that widens: what was narrower before depends on it."""
+    where = "in the step" if alone else "after the hand-over, in the step"
+    if any(name.startswith("torchvision.") for name in names):
+        return (
+            "Keep pictures as bytes: transforms.PILToTensor() (v2.ToImage()) instead of ToTensor() "
+            f"gives uint8. Convert {where} or on the device: batch.float() / 255 there."
+        )
+    if all(name in _WHOLE_NUMBERS for name in names):
+        return (
+            "Return whole numbers in as many bits as they need (uint8 class masks, token ids of "
+            f"16 or 32 bits) and convert {where} or on the device: batch.long() there."
+        )
+    half = " float32 is enough where float64 is used." if set(names) & _EIGHT_BYTES else ""
+    return (
+        "Return the numbers as they were before (uint8 pixels and masks, 16-bit sound) and convert "
+        f"{where} or on the device: batch.float() / 255 there.{half}"
     )
 
 

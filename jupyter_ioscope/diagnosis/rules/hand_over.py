@@ -9,6 +9,7 @@ from jupyter_ioscope.diagnosis.cycles import Without
 from jupyter_ioscope.diagnosis.facts import NOISE_SHARE, Facts, Gain
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
+from jupyter_ioscope.diagnosis.unpacking import unpacking
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import bytes_text, percent, seconds
 
@@ -20,6 +21,7 @@ MANY_TENSORS = 16
 LARGE_BATCH_BYTES = 8_000_000
 # A batch of one small tensor costs about 1 ms; five times that has another reason.
 FIXED_COST_S = 5e-3
+LEAST_SEEN = 12  # samples of taking over that tell objects from tensors
 # Kinds of time off the CPU inside a fetch, beside the run queue.
 _BLOCKED = ("disk", "page_fault", "network", "sleep", "gil", "lock", "other")
 # Python's name of the thread of a worker that passes descriptors on.
@@ -41,6 +43,15 @@ class _Kind(NamedTuple):
     keeps_workers: bool = False  # without them the loop would take longer
 
 
+_OBJECTS = _Kind(
+    "ipc_python_objects",
+    "Batches come across as pickled Python objects",
+    "Return tensors instead of lists, strings, numpy arrays, PIL pictures and objects of your own "
+    "classes: tensors travel through shared memory, without pickling. What belongs together "
+    "becomes one tensor with a row for each.",
+)
+
+
 def judge(facts: Facts) -> Finding | None:
     """What the loop would gain if batches came across for nothing. Of the time that bringing them
     across stood in line for a core, only what it stood behind this loop's own threads."""
@@ -53,6 +64,8 @@ def judge(facts: Facts) -> Finding | None:
     size = median([row.batch_bytes for row in facts.fetches])
     fetch_s = fmean([row.fetch_ns for row in facts.fetches]) / 1e9
     kind = _kind(objects, size, cost_s, fetch_s)
+    if kind.cause in ("ipc_many_tensors", "bytes_inflated") and _unpickles(facts):
+        kind = _OBJECTS
     if kind.cause == "workers_overhead":
         alone = _alone_share(facts)
         if alone > gain.share >= NOISE_SHARE:  # without workers their crowding goes as well
@@ -146,12 +159,14 @@ def _kind(objects: int, size: float, cost_s: float, fetch_s: float) -> _Kind:
             "Use num_workers=0 if the data is in memory already, or larger batches: every batch "
             "costs the same to carry, however small it is.",
         )
-    return _Kind(
-        "ipc_python_objects",
-        "Batches come across as pickled Python objects",
-        "Return tensors or arrays instead of lists, dicts and strings: they travel through shared "
-        "memory, without pickling.",
-    )
+    return _OBJECTS
+
+
+def _unpickles(facts: Facts) -> bool:
+    """Whether the objects of a batch are no tensors: taking over was seen in unpickling, mostly.
+    Objects of the user's own are counted as one, whatever they hold."""
+    seen = unpacking(facts.profile)
+    return seen.samples >= LEAST_SEEN and seen.objects > seen.tensors
 
 
 def _carried_dearly(facts: Facts) -> _Kind:
