@@ -56,6 +56,7 @@ IMPORTING = "importing libraries"
 SAMPLING = "making the order of the samples"
 SCANNING = "listing and checking files"
 READING = "reading an index or a table"
+LOADING = "reading whole arrays into memory"
 FETCHING_FILES = "downloading"
 MODELS = "loading a model"
 DATASETS = "preparing a dataset"
@@ -81,6 +82,8 @@ _BEFORE = (
     _Sign(SCANNING, ("/os.py",), ("walk", "_walk", "fwalk", "scandir", "stat")),
     _Sign(SCANNING, ("posixpath.py", "ntpath.py", "<frozen os>", "<frozen posixpath>")),
     _Sign(SCANNING, ("<frozen genericpath>", "torchvision/datasets/folder.py")),
+    _Sign(LOADING, ("numpy/lib/",), ("load", "read_array", "NpzFile.__getitem__")),
+    _Sign(LOADING, ("/h5py/_hl/dataset.py",), ("__getitem__", "__array__")),
     _Sign(READING, ("json/", "csv.py", "/pandas/", "/pyarrow/", "/polars/", "/h5py/", "/lmdb/")),
     _Sign(READING, ("numpy/lib/", "pickle.py", "xml/", "/yaml/", "tarfile.py", "zipfile")),
 )

@@ -24,6 +24,9 @@ _ADVICE = {
     "keep many samples in one file: every file costs a request.",
     kinds.READING: "Read the index once and keep it in a format that loads at once: numpy or Arrow "
     "instead of JSON or CSV, memory-mapped if it is large.",
+    kinds.LOADING: "Open the array without reading it all: np.load(path, mmap_mode='r') (a file "
+    "that np.save wrote, not an .npz), or index the open HDF5 dataset. Rows are then read when "
+    "they are used.",
     kinds.SAMPLING: "Draw the order of the samples once and keep it, or draw with replacement.",
     kinds.FETCHING_FILES: "Download once to a local disk, in a cell of its own.",
     kinds.DATASETS: "Let the result be cached (functions that can be hashed, the same arguments), "

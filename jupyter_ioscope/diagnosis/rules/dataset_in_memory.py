@@ -12,7 +12,7 @@ from jupyter_ioscope.units import bytes_text, percent, seconds
 # A smaller table is read faster than one notices.
 LEAST_BYTES = 32_000_000
 # From this part of the machine's memory on, keeping it is the harm, however fast it was loaded.
-_MUCH = 0.25
+MUCH = 0.25
 _LOADS = (
     "load_from_disk", "load_dataset", "from_file", "from_buffer", "read_table", "from_parquet",
     "from_csv", "from_json", "_in_memory_arrow_table_from_file", "from_dict", "from_list",
@@ -51,7 +51,7 @@ def judge(facts: Facts) -> Finding | None:
         "once). Then only what is touched is read.",
         toggles=("hf_memory_mapped",),
         refines=("first_batch_setup",),
-        harm="memory" if memory and size > _MUCH * memory else "",
+        harm="memory" if memory and size > MUCH * memory else "",
     )
 
 
