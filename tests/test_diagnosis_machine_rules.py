@@ -13,6 +13,7 @@ from jupyter_ioscope.capture import machine_limits
 from jupyter_ioscope.capture.machine import machine
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.observed import ProcessUse
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import Series
 from tests import builders
@@ -98,6 +99,33 @@ def test_a_process_that_was_pinned_after_its_start_is_told_to_take_its_cores_bac
 def test_cores_that_were_never_given_are_not_asked_back(parent: int) -> None:
     profile = on(builders.profile(2, cpus=2, states=IN_LINE), cpus=8, cpus_of_parent=parent)
     assert found(profile, "affinity") is None
+
+
+def bound(profile: Profile, *cores: tuple[int, ...]) -> Profile:
+    """`profile` with workers that may use these cores only, the first worker the first ones."""
+    nothing = (0,) * 8
+    uses = tuple(
+        ProcessUse(row.pid, row.worker, row.entered_ns, row.left_ns, *nothing, 8, 1024,
+                   bound_to=cores[row.worker])
+        for row in profile.workers
+    )  # fmt: skip
+    return builders.without(profile, processes=uses)
+
+
+def test_workers_that_were_all_put_on_one_core_are_told_apart_from_heavy_work() -> None:
+    crowded = {"cpu": 0.5, "run_queue": 0.5}
+    first = diagnose(bound(builders.profile(2, states=crowded), (0,), (0,))).findings[0]
+    assert (first.cause, first.resource) == ("affinity", "run_queue")
+    assert "worker_init_fn" in first.advice
+    assert "pinned to 1 of the 4 cores" in first.title
+
+
+@pytest.mark.parametrize(
+    "cores", [((0,), (1,)), ((), ()), ((0,), ())], ids=["one each", "unbound", "one only"]
+)
+def test_workers_with_a_core_each_lack_none(cores: tuple[tuple[int, ...], ...]) -> None:
+    profile = builders.profile(2, states={"cpu": 0.5, "run_queue": 0.5})
+    assert found(bound(profile, *cores), "affinity") is None
 
 
 def test_a_pinned_process_that_never_waits_for_a_core_is_left_alone() -> None:

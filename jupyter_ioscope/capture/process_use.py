@@ -75,6 +75,7 @@ class _Process:
         self.memory_ns, self.memory_bytes = array("q"), array("q")
         self.peak_files = -1
         self.limits = b""
+        self.cores: set[int] = set()
         self.ended = False
         with contextlib.suppress(OSError, ValueError, IndexError):
             self.parent = procfs.parse_stat(procfs.read(f"{self._folder}/stat", 1024)).parent
@@ -96,6 +97,12 @@ class _Process:
             self.close()
             return
         self.last_ns = time.monotonic_ns()
+        self.see_cores()
+
+    def see_cores(self) -> None:
+        """A worker may be bound to cores of its own after its start: the newest answer counts."""
+        with contextlib.suppress(OSError, AttributeError):  # gone, or no Linux
+            self.cores = os.sched_getaffinity(self.pid)
 
     def wants_memory(self, now_s: float) -> bool:
         """Whether its last reading is old; of a young process soon, for it may not live long."""
@@ -178,6 +185,8 @@ class ProcessUses:
         for process in self._all.values():
             if not process.ended:
                 process.count_files()
+        root = self._all.get(self._root)
+        own = root.cores if root is not None else set()
         return [
             {
                 "pid": process.pid,
@@ -190,6 +199,7 @@ class ProcessUses:
                 "memory_bytes": process.memory_bytes.tolist(),
                 "peak_open_files": process.peak_files,
                 "open_files_limit": _soft_limit(process.limits),
+                "bound_to": sorted(process.cores) if own - process.cores else [],
             }
             for process in self._all.values()
         ]
@@ -290,6 +300,7 @@ def _use(
         seen["open_files_limit"] if seen is not None else -1,
         own.first_memory.anonymous_bytes if own is not None else -1,
         own.last_memory.anonymous_bytes if own is not None else -1,
+        tuple(seen.get("bound_to", ())) if seen is not None else (),
     )
 
 

@@ -60,6 +60,8 @@ class ProcessUse(NamedTuple):
     # are in it, so it grows by what is new, not by what is copied.
     first_anonymous_bytes: int = -1
     last_anonymous_bytes: int = -1
+    # The cores it was bound to, where the profiled process itself may use others as well.
+    bound_to: tuple[int, ...] = ()
 
 
 class HeldFile(NamedTuple):
@@ -92,6 +94,15 @@ class GcPause(NamedTuple):
     end_ns: int
     generation: int
     collected: int
+
+
+class SamplesAgain(NamedTuple):
+    """Samples of a loader of a map dataset that were made more than once while the profile ran, of
+    the few that were looked at: pairs of one index, and those of them whose values are the same."""
+
+    loader: int
+    compared: int
+    alike: int
 
 
 # Beginnings of `Transform.why_missed`: nothing was there yet; the user's own settings keep nothing.
