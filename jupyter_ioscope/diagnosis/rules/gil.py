@@ -13,6 +13,7 @@ from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import percent
 
 _MOSTLY = 0.5
+_MUCH = 0.2  # of a core: who runs that long is named in the title
 _NAMED = 2  # threads that run, in the evidence
 
 
@@ -27,13 +28,14 @@ def judge(facts: Facts) -> Finding | None:
     share = gain.share + unpacking.share
     error = together(gain.high - gain.share, unpacking.high - unpacking.share) / Z95
     held = _holders(facts)
+    first = next((row for row in held if row.where), None)
     where = "this process" if facts.alone or unpacking.share > gain.share else "the workers"
     return finding(
         facts,
         Gain.of(min(1.0, share), error),
         cause="gil_bound_threads",
         resource="gil",
-        title=f"Threads of {where} stand in line for the interpreter lock (GIL)",
+        title=_title(where, first),
         evidence=(
             _words.part_line(facts, "gil") if facts.part_ns("gil") else "",
             f"{percent(unpacking.share)} of the loop's time passed waiting for the GIL in next()."
@@ -41,13 +43,22 @@ def judge(facts: Facts) -> Finding | None:
             else "",
             *[_runs(row) for row in held if row.where][:_NAMED],
             _waiting(facts),
-            _words.where_line(facts),
+            _words.where_line(facts) if first is None else "",
         ),
-        advice=_advice(held),
+        advice=_advice(first),
         toggles=("workers",) if facts.alone and _words.more_workers(facts) else (),
-        where=facts.where(),
+        where=first.where if first is not None else facts.where(),
         refines=_hand_over(facts, unpacking),
     )
+
+
+def _title(where: str, first: Runner | None) -> str:
+    """Who keeps it is the cause, and not who stands in line: one thread may do, a step's own."""
+    if first is None or first.core_fraction < _MUCH:
+        return f"Threads of {where} stand in line for the interpreter lock (GIL)"
+    who = f"{first.threads} threads ({first.name})" if first.threads > 1 else f"Thread {first.name}"
+    keeps = "keep" if first.threads > 1 else "keeps"
+    return f"{who} of {where} {keeps} the interpreter lock (GIL) from the loader"
 
 
 def _hand_over(facts: Facts, unpacking: Gain) -> tuple[str, ...]:
@@ -82,12 +93,11 @@ def _waiting(facts: Facts) -> str:
     return f"They stand in line mostly in {places[0].where}." if places else ""
 
 
-def _advice(held: list[Runner]) -> str:
-    first = next((row for row in held if row.where), None)
+def _advice(first: Runner | None) -> str:
     work = first.where if first is not None else "the Python work that runs beside the loop"
     return (
-        f"Move {work} into a process of its own (each worker process has its own GIL), or stop "
-        "that thread while the loop runs."
+        f"Move {work} into a process of its own (each process has its own GIL), or stop that "
+        "thread while the loop runs."
     )
 
 
