@@ -26,9 +26,8 @@ def finding(profile: Profile, cause: str = "disk_latency") -> Finding:
 
 
 def said(*issuers: BlockIssuer, profile: Profile = ON_DISK, **changes: Any) -> str:
-    cause = "no_workers_latency_bound" if profile is ALONE else "disk_latency"
     traced = builders.without(profile, block=trace(*issuers, **changes))
-    return " ".join(finding(traced, cause).evidence).replace("\u00a0", " ")
+    return " ".join(finding(traced).evidence).replace("\u00a0", " ")
 
 
 def test_a_slow_device_is_what_the_workers_waited_for() -> None:

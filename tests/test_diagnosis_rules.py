@@ -31,12 +31,12 @@ SINGLE: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "disk, no workers": (
         {"workers": 0, "states": {"cpu": 0.2, "disk": 0.8}},
-        "no_workers_latency_bound",
+        "disk_latency",
         "disk",
     ),
     "page fault, no workers": (
         {"workers": 0, "states": {"cpu": 0.2, "page_fault": 0.8}},
-        "no_workers_latency_bound",
+        "page_fault_io",
         "page_fault",
     ),
     "disk": ({"states": {"cpu": 0.2, "disk": 0.8}, "read_bytes": 400_000}, "disk_latency", "disk"),

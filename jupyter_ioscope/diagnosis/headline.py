@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jupyter_ioscope.diagnosis.facts import NOISE_SHARE, Facts
-from jupyter_ioscope.diagnosis.ranking import BEFORE, OTHERS, STEP
+from jupyter_ioscope.diagnosis.ranking import BEFORE, OTHERS, STEP, rivals
 from jupyter_ioscope.diagnosis.unrecorded import Unrecorded
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
@@ -114,9 +114,9 @@ def detail(facts: Facts, findings: Sequence[Finding], apart: bool) -> str:
         lines += first.evidence[:1]
     if first.where and not any(first.where in line for line in lines):
         lines += [line for line in first.evidence if first.where in line][:1]
-    rivals = [row for row in findings[1:] if row.cause not in first.refines]
-    if rivals:
-        lines.append(_next(first, rivals[0], apart))
+    others = rivals(first, findings[1:])
+    if others:
+        lines.append(_next(first, others[0], apart))
     return " ".join(lines)
 
 

@@ -32,6 +32,10 @@ _LEAST_S = {
 _FAULT_S = 0.03
 _WORK = ("decode_cpu", "no_workers_cpu_bound", "no_workers_latency_bound", "blocked_unseen")
 _DEVICE = ("disk_latency", "disk_bandwidth")
+# What is waited for, by its name, and the same wait as one that workers would overlap: two views of
+# one cause, no rivals. Both stay, the name first.
+_OVERLAP = "no_workers_latency_bound"
+_WAITED_FOR = (*_DEVICE, "page_fault_io", "network_latency")
 # ... and, at the lower end of their interval, from this part of the loop on.
 _GENERAL_LOW = 0.1
 # What other programs took is no finding of its own, where nothing else was found, below this part.
@@ -79,7 +83,10 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     rows = list(findings)
     harmful = [row for row in rows if row.harm]
     harmful.sort(key=lambda row: (HARMS.index(row.harm), -row.cost_s, row.cause))
+    overlap = _overlap(rows)
     kept = [row for row in rows if not _noise(row)]
+    if overlap is not None and overlap not in kept:
+        kept = [row for row in kept if row.cause not in _WAITED_FOR]
     kept = [row for row in kept if not row.harm and not _said_better(row, kept)]
     kept.sort(key=lambda row: (-row.cost_s, -row.share, row.cause))
     if len(kept) > 1 and kept[0].cause == OTHERS and not _far_ahead(kept[0], kept[1]):
@@ -92,20 +99,39 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
             kept.insert(0, line)
     if len(kept) == 1 and kept[0].cause == OTHERS and kept[0].share < _OTHERS_ALONE:
         kept = []
-    return (*harmful, *_faults_before_step(_faults_before_work(kept)))
+    work = _WORK if overlap is None else (*_WORK, *_WAITED_FOR)
+    kept = _faults_before_step(_faults_before_work(kept, work), work)
+    return (*harmful, *_name_before_overlap(kept))
 
 
-def _faults_before_work(kept: list[Finding]) -> list[Finding]:
+def _overlap(rows: Iterable[Finding]) -> Finding | None:
+    """Of a loop without workers, its waits as ones that workers would overlap. Sleeping has no
+    other name."""
+    return next((row for row in rows if row.cause == _OVERLAP and row.resource != "sleep"), None)
+
+
+def _name_before_overlap(kept: list[Finding]) -> list[Finding]:
+    """What is waited for comes right before the advice to wait for several at a time."""
+    overlap = _overlap(kept)
+    if overlap is None:
+        return kept
+    names = [row for row in kept if row.cause in _WAITED_FOR]
+    rest = [row for row in kept if row.cause not in _WAITED_FOR]
+    at = rest.index(overlap)
+    return [*rest[:at], *names, *rest[at:]]
+
+
+def _faults_before_work(kept: list[Finding], work: Sequence[str]) -> list[Finding]:
     """The largest fault with a name of its own, before work that every loop has some of, and before
     waits for a device that it says more exactly, where it costs a third as much."""
     if not kept:
         return kept
-    general = kept[0].cause in _WORK
+    general = kept[0].cause in work
     for place, row in enumerate(kept[1:], 1):
-        named = row.cause not in (*_WORK, OTHERS, STEP)
+        named = row.cause not in (*work, OTHERS, STEP)
         exact = kept[0].cause in _DEVICE and kept[0].cause in row.refines
-        named = named and (general or exact)
-        if named and row.share >= _FAULT_PART and row.cost_s * _STEP_FIRST >= kept[0].cost_s:
+        named = named and (exact or (general and row.share >= _FAULT_PART))
+        if named and row.cost_s * _STEP_FIRST >= kept[0].cost_s:
             return [row, *kept[:place], *kept[place + 1 :]]
     return kept
 
@@ -120,24 +146,24 @@ def _noise(row: Finding) -> bool:
     return row.cause != STEP and row.cost_s < _LEAST_S.get(row.cause, _FAULT_S)
 
 
-def _faults_before_step(kept: list[Finding]) -> list[Finding]:
+def _faults_before_step(kept: list[Finding], work: Sequence[str]) -> list[Finding]:
     """The largest cause that can be fixed, before a step that does not dwarf it."""
     at = next((at for at, row in enumerate(kept) if row.cause == STEP), None)
     if at is None:
         return kept
     step = kept[at]
     for place in range(at + 1, len(kept)):
-        if _before_step(kept[place], step):
+        if _before_step(kept[place], step, work):
             return [*kept[:at], kept[place], *kept[at:place], *kept[place + 1 :]]
     return kept
 
 
-def _before_step(row: Finding, step: Finding) -> bool:
+def _before_step(row: Finding, step: Finding, work: Sequence[str]) -> bool:
     if row.cause == OTHERS:
         return False
     if STEP in row.refines:  # a part of the step that can be left out
         return row.share >= _PART_OF_STEP
-    named = row.cause not in _WORK and row.share >= _FAULT_PART
+    named = row.cause not in work and row.share >= _FAULT_PART
     common = row.cost_s * _STEP_FIRST >= step.cost_s and row.share >= _PART_OF_STEP
     return named or common
 
@@ -171,7 +197,7 @@ def separated(findings: Sequence[Finding]) -> bool:
     first, second = findings[0], findings[1]
     if first.harm:  # first for what it does, not for the time it takes
         return True
-    if second.cause in (*first.refines, STEP, OTHERS):
+    if second.cause in (STEP, OTHERS) or not rivals(first, [second]):
         # A part and its whole are no rivals, nor are a fault and the loop's own purpose, or what
         # other programs took meanwhile.
         return separated((first, *findings[2:]))
@@ -180,13 +206,19 @@ def separated(findings: Sequence[Finding]) -> bool:
     return first.cost_s - second.cost_s > Z95 * (_error_s(first) + _error_s(second))
 
 
+def rivals(first: Finding, others: Sequence[Finding]) -> list[Finding]:
+    """Of the other findings, those that are neither a part of the first nor the same seen from
+    another side."""
+    same = (_OVERLAP,) if first.cause in _WAITED_FOR else ()
+    return [row for row in others if row.cause not in (*first.refines, *same)]
+
+
 def margin(findings: Sequence[Finding]) -> float:
     """How far the first cause is ahead of the second, in the unit of the first one's share."""
     if not findings:
         return 0.0
-    first = findings[0]
-    rivals = [row for row in findings[1:] if row.cause not in first.refines]
-    second_s = rivals[0].cost_s if rivals else 0.0
+    others = rivals(findings[0], findings[1:])
+    second_s = others[0].cost_s if others else 0.0
     return findings[0].share - second_s / _whole_s(findings[0])
 
 
@@ -204,7 +236,7 @@ def would_separate(findings: Sequence[Finding], wall_s: float) -> str:
     if separated(findings):
         return ""
     first = findings[0]
-    second = next(row for row in findings[1:] if row.cause not in first.refines)
+    second = rivals(first, findings[1:])[0]
     if OTHERS in (first.cause, second.cause):
         return "Profile again when other programs leave the cores alone."
     if "run_queue" in (first.resource, second.resource):

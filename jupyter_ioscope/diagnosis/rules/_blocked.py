@@ -1,4 +1,4 @@
-"""The judgement that rules about blocked workers share."""
+"""The judgement that rules about blocked fetches share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import finding
 from jupyter_ioscope.model.diagnosis import Finding
+
+# Waits that other fetches could fill.
+OVERLAPPED = ("disk", "page_fault", "network", "sleep")
+# Without workers one kind of wait is named from this part of all such waits on.
+_MOSTLY = 0.5
 
 
 def blocked(
@@ -19,9 +24,12 @@ def blocked(
     toggles: tuple[str, ...] = (),
     alone_too: bool = False,
 ) -> Finding | None:
-    """What the loop would gain if fetches never waited for `part`. Waits of a loop without workers
-    have a rule of their own, unless `alone_too`."""
-    if not facts.batches or (facts.alone and not alone_too):
+    """What the loop would gain if fetches never waited for `part`.
+
+    Waits of a loop without workers are waits that workers could overlap, which has a rule of its
+    own; with `alone_too` what is waited for gets its name as well, where it is most of them.
+    """
+    if not facts.batches or (facts.alone and not (alone_too and _most_of_waits(facts, part))):
         return None
     gain = facts.gain_blocked(part)
     if not facts.part_ns(part):
@@ -39,8 +47,14 @@ def blocked(
     )
 
 
+def _most_of_waits(facts: Facts, part: str) -> bool:
+    return facts.part_ns(part) > _MOSTLY * sum(facts.part_ns(name) for name in OVERLAPPED)
+
+
 def overlap_advice(facts: Facts) -> str:
     """More workers, for waits that can overlap; not where some have nothing to do already."""
+    if facts.alone:
+        return _words.workers_that_wait(facts)
     idle = facts.workers_without_work
     if idle:
         return (

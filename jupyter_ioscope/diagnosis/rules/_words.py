@@ -32,6 +32,11 @@ def who(facts: Facts) -> str:
     return "The worker" if facts.workers == 1 else f"The {facts.workers} workers"
 
 
+def waiting(facts: Facts) -> str:
+    """Who waits, as the beginning of a title."""
+    return "The loop waits" if facts.alone else "Workers wait"
+
+
 def spends(facts: Facts) -> str:
     return "spends" if facts.alone or facts.workers == 1 else "spend"
 

@@ -1,8 +1,9 @@
-"""Workers wait for the disk."""
+"""Fetches wait for the disk."""
 
 from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._block import block_lines, held_back
 from jupyter_ioscope.diagnosis.rules._blocked import blocked, overlap_advice
 from jupyter_ioscope.diagnosis.rules._rule import Rule
@@ -23,7 +24,7 @@ def judge(facts: Facts) -> Finding | None:
         facts,
         "disk",
         cause="disk_bandwidth" if large else "disk_latency",
-        title="Workers wait for the disk" + (" to deliver" if large else " to answer"),
+        title=f"{_words.waiting(facts)} for the disk to {'deliver' if large else 'answer'}",
         evidence=(
             f"{bytes_text(read)} a sample were read from the device." if read else "",
             *block_lines(facts),
@@ -36,6 +37,7 @@ def judge(facts: Facts) -> Finding | None:
         )
         + held_back(facts),
         toggles=("workers", "prefetch", "read_ahead"),
+        alone_too=True,
     )
 
 

@@ -21,15 +21,16 @@ def judge(facts: Facts) -> Finding | None:
     """Blocked on a socket, in a poll, or on files of a network or FUSE file system: those waits
     look like waits for a disk, and are none."""
     far = _far(facts)
-    if far >= _FAR and facts.batches and not facts.alone and facts.part_ns("disk"):
+    if far >= _FAR and facts.batches and facts.part_ns("disk"):
         return _behind_files(facts, far)
     return blocked(
         facts,
         "network",
         cause="network_latency",
-        title="Workers wait for the network",
+        title=f"{_words.waiting(facts)} for the network",
         advice=overlap_advice(facts) + _ADVICE,
         toggles=("workers", "prefetch"),
+        alone_too=True,
     )
 
 
@@ -48,7 +49,7 @@ def _behind_files(facts: Facts, far: float) -> Finding:
         facts.gain_blocked("network", "disk", "page_fault"),
         cause="network_latency",
         resource="network",
-        title="Workers wait for a network file system",
+        title=f"{_words.waiting(facts)} for a network file system",
         evidence=(
             f"{percent(far)} of the files that fetches opened are on a network file system "
             f"({kind}).",

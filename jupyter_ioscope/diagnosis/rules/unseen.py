@@ -44,7 +44,7 @@ def _from_counters(facts: Facts, gain: Gain) -> Finding | None:
         hint, resource, cause = "They often lost their core to others.", "none", "blocked_unseen"
     else:
         hint, resource, cause = "They gave their core away themselves.", "none", "blocked_unseen"
-    if facts.alone and own >= GIVES_AWAY * max(1, lost):
+    if facts.alone and resource != "page_fault" and own >= GIVES_AWAY * max(1, lost):
         cause = "no_workers_latency_bound"
     return _finding(facts, gain, cause, resource, hint)
 
