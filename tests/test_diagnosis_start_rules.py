@@ -134,6 +134,22 @@ def test_a_slow_sampler_is_named_and_so_is_the_remedy() -> None:
     assert "replacement" in diagnosis.findings[0].advice
 
 
+def test_a_sampler_of_the_users_own_is_named_with_what_it_goes_through() -> None:
+    value = builders.profile(0, fetch_ms=2, step_ms=2, batches=100)
+    value = late_first_batch(value, 3 * S, in_fetch=False)
+    ask = library("_BaseDataLoaderIter._next_index", "torch/utils/data/dataloader.py", 675)
+    own = Frame("Buckets.__iter__", "/me/data.py", 30)
+    length = Frame("Corpus.__getitem__", "/me/data.py", 12)
+    value = with_stacks(
+        value,
+        [("consumer", -1, (CELL, NEXT, ask, own, length), 70), ("consumer", -1, (STEP,), 5)],
+    )
+    first = diagnose(value).findings[0]
+    assert first.cause == "first_batch_setup"
+    assert "in Corpus.__getitem__ in /me/data.py, line 12" in first.advice
+    assert "keep it in an array" in first.advice
+
+
 def test_a_first_fetch_that_opens_an_index_is_set_up() -> None:
     value = builders.profile(0, fetch_ms=4, step_ms=1, batches=100)
     late = 2 * S

@@ -77,6 +77,17 @@ def starting(profile: Profile) -> Spent:
     return _spent(rows)
 
 
+def own_sampler(profile: Profile) -> str:
+    """The user's place in which the order of the samples is made, below the loader's call for the
+    next indices; "" where it is made in torch's own samplers."""
+    found: dict[str, int] = {}
+    for stack, frames in consumer_stacks(profile):
+        at = [i for i, frame in enumerate(frames) if kinds.before_kind([frame]) == kinds.SAMPLING]
+        place = place_of(frames[at[0] :]) if at else ""
+        found[place] = found.get(place, 0) + stack.count if at else 0
+    return max(found, key=lambda name: found[name], default="")
+
+
 def worker_starts(profile: Profile) -> tuple[float, float]:
     """(samples that import, all samples) of workers before they entered their loop."""
     stacks = profile.stacks

@@ -73,6 +73,8 @@ _BEFORE = (
     _Sign(SENDING, _SPAWN, ("_launch", "Popen._launch")),
     _Sign(STARTING, ("multiprocessing/process.py", "multiprocessing/popen_fork.py")),
     _Sign(SAMPLING, ("torch/utils/data/sampler.py", "torch/utils/data/distributed.py")),
+    # Asking a sampler of the user's for the next indices, in the consumer.
+    _Sign(SAMPLING, ("torch/utils/data/dataloader.py",), ("_next_index",)),
     _Sign(FETCHING_FILES, ("/urllib3/", "/requests/", "http/client.py", "/huggingface_hub/")),
     _Sign(FETCHING_FILES, ("urllib/request.py", "/aiohttp/", "/fsspec/", "/botocore/")),
     _Sign(MODELS, ("torch/serialization.py",), ("load", "_load")),

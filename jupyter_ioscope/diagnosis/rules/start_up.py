@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jupyter_ioscope.diagnosis import kinds
-from jupyter_ioscope.diagnosis.before import Spent, first_fetch_extra_ns, starting
+from jupyter_ioscope.diagnosis.before import Spent, first_fetch_extra_ns, own_sampler, starting
 from jupyter_ioscope.diagnosis.consumer_waits import consumer_reading
 from jupyter_ioscope.diagnosis.facts import NOISE_SHARE, Facts, Gain
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
@@ -191,7 +191,10 @@ def _set_up(facts: Facts, start: _Start, gain: Gain) -> Finding:
                 if inside
                 else "."
             ),
-            f"{percent(start.spent.fraction(kind))} of it was {kind}." if kind else "",
+            f"{percent(start.spent.fraction(kind))} of it was {kind}"
+            + (f", mostly in {places[0]}." if places else ".")
+            if kind
+            else "",
             f"{percent(gain.share)} of the loop's time.",
         ),
         advice=_advice(facts, inside, kind),
@@ -201,6 +204,14 @@ def _set_up(facts: Facts, start: _Start, gain: Gain) -> Finding:
 
 
 def _advice(facts: Facts, inside: bool, kind: str) -> str:
+    own = own_sampler(facts.profile) if kind == kinds.SAMPLING else ""
+    if own:
+        again = "at the start of every epoch" if len(facts.start_ups_ns) > 1 else "at the start"
+        return (
+            f"The order of the samples is made {again}, in {own}: compute once what the sampler "
+            "needs (lengths, classes, weights), keep it in an array, and let it look there instead "
+            "of getting items of the dataset."
+        )
     if kind == kinds.SAMPLING:
         return (
             "Make the order of the samples cheaper: draw with replacement "
