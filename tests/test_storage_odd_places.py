@@ -46,8 +46,23 @@ def test_a_file_system_that_refuses_o_direct_only_after_making_the_file(in_memor
         file = own_engine.opened(str(name), flags)
         os.close(file.fd)
         assert not file.direct
+    with pytest.raises(InputError, match="does not say how much room it has: name a file in it"):
+        api.check_storage(in_memory)
     with pytest.raises(FileExistsError):
         own_engine.opened(str(name), os.O_RDWR | os.O_CREAT | os.O_EXCL)
+
+
+def test_only_reads_that_are_not_judged_are_reasons_for_no_verdict(tmp_path: Path) -> None:
+    holes = tmp_path / "holes"
+    with holes.open("wb") as file:
+        file.truncate(SIZE)
+    found = api.check_storage(holes)
+    read = found.timing("sequential read")
+    assert read is not None
+    if read.answered_by != "unproven":
+        pytest.skip("this file system reads holes from the device")
+    told = [reason for reason in found.reasons if "is not judged" in reason]
+    assert {reason.partition(" is not")[0] for reason in told} == {"sequential read", "random read"}
 
 
 @needs_fuse

@@ -47,5 +47,5 @@ def _direct(share: float, file_system: FileSystem) -> tuple[str, str]:
         return "unproven", "O_DIRECT was accepted, but the kernel does not count what it fetched"
     return "unproven", (
         f"O_DIRECT was accepted, but the kernel counted only {percent(share)} of the bytes as "
-        f"fetched from storage: {file_system.name} may have a cache of its own"
+        f"fetched from storage: {file_system.name} may have a cache of its own, or the file holes"
     )

@@ -81,7 +81,7 @@ def _not_measured(address: str, quick: bool) -> StorageCheck:
         quick=quick,
         file_system=found,
         verdict="unknown",
-        reasons=(f"{found.name}: an address is not measured; give the path of a mount or a copy",),
+        reasons=("an address is not measured; give the path of a mount or a copy",),
         judged=(),
         timings=(),
         for_loader=(),
@@ -116,7 +116,8 @@ def _judged(
         verdict = "dangerous"
         reasons.insert(0, f"the storage does not answer: given up while {outcome.silent}")
     if verdict == "unknown":
-        reasons += [f"{row.name} is not judged: {row.how}" for row in timings if row.how]
+        reads = (row for row in timings if row.how and row.name.endswith("read"))
+        reasons += [f"{row.name} is not judged: {row.how}" for row in reads]
     place = str(look.get("path", file_system.path))
     told: tuple[str, ...] = ()
     if profile is not None:

@@ -114,7 +114,7 @@ def folder_for(path: str, plan: Plan, say: Say, hint: str = _ONLY_READ) -> tuple
     say("look", doing="looking at the path")
     real, is_folder, size = _looked_at(path)
     room = os.statvfs(real)
-    free = room.f_bavail * room.f_frsize
+    free = room.f_bavail * room.f_frsize if room.f_blocks else -1  # no blocks: it does not say
     say("look", path=real, folder=is_folder, size=size, free=free)
     if is_folder:
         _refuse_folder(real, plan, free, hint)
@@ -147,6 +147,8 @@ def _refuse_folder(path: str, plan: Plan, free: int, hint: str) -> None:
         raise Refused(f"{path!r} is read-only: {hint}")
     if not os.access(path, os.W_OK | os.X_OK):
         raise Refused(f"{path!r} may not be written to (no permission): {hint}")
+    if free < 0:
+        raise Refused(f"{path!r} does not say how much room it has: {hint}")
     # Twice, so that nobody else runs out of space because of the check.
     need = 2 * plan.write_bytes
     if free < need:
