@@ -9,7 +9,7 @@ import pytest
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.diagnosis import Finding
-from jupyter_ioscope.model.observed import GcPause, ImageSize, LineCalls
+from jupyter_ioscope.model.observed import GcPause, ImageSize, LineCalls, SamplesAgain
 from jupyter_ioscope.model.profile import Profile
 from tests import builders
 from tests import work_values as values
@@ -208,6 +208,20 @@ def test_what_does_not_fit_into_memory_is_told_to_go_into_a_file_only() -> None:
 def test_augmentation_is_not_told_to_be_kept() -> None:
     made = epochs(7, again=1000, calls=("random.random",))
     assert "repeated_deterministic_transform" not in causes(made)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "alike", "calls", "told"),
+    [(12, 12, (), True), (12, 11, (), False), (4, 4, (), False),
+     (12, 12, ("random.random",), False), (40, 40, ("random.random",), True)],
+    ids=["alike", "one differs", "too few", "perhaps by chance", "too many for chance"],
+)  # fmt: skip
+def test_shuffled_samples_are_compared_one_by_one(
+    pairs: int, alike: int, calls: tuple[str, ...], told: bool
+) -> None:
+    shuffled = epochs(7, again=1000, calls=calls)
+    made = builders.without(shuffled, samples_again=(SamplesAgain(0, pairs, alike),))
+    assert ("repeated_deterministic_transform" in causes(made)) is told
 
 
 def test_two_epochs_are_not_many() -> None:

@@ -32,6 +32,7 @@ from jupyter_ioscope.capture.batch_rows import (
     WIDTH,
     fill_short,
 )
+from jupyter_ioscope.capture.sample_checksums import Note
 from jupyter_ioscope.model.profile import Gap
 from jupyter_ioscope.model.records import Batch, Epoch, Fetch, LoaderInfo
 
@@ -89,6 +90,7 @@ class Recorder:
         self.active = True
         self._rows = array("q")
         self.fetches: list[Fetch] = []
+        self.sample_notes: list[tuple[int, Note]] = []  # (number of the loader, note)
         self.epochs: list[OpenEpoch] = []
         self.loaders: list[LoaderInfo] = []
         self.gaps: list[Gap] = []
@@ -124,7 +126,7 @@ class Recorder:
         known = self._number_of(loader)
         if known is not None:
             return known
-        # Not under the lock: they run the user's code (a sampler's `__len__`, for one), which may
+        # Not under the lock: they run the user's code (a dataset's `__len__`, for one), which may
         # iterate another loader.
         info, copy = describe(-1), snapshot(loader)
         with self._lock:

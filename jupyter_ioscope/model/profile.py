@@ -16,6 +16,7 @@ from jupyter_ioscope.model.observed import (
     ImageSize,
     LineCalls,
     ProcessUse,
+    SamplesAgain,
     Transform,
 )
 from jupyter_ioscope.model.readings import Series, Stacks, ThreadReadings
@@ -119,6 +120,7 @@ class Profile:
     transforms: tuple[Transform, ...] = ()
     calls: tuple[LineCalls, ...] = ()
     images: tuple[ImageSize, ...] = ()
+    samples_again: tuple[SamplesAgain, ...] = ()
     generators: tuple[Generator, ...] = ()
     ended_text: str = ""
     block: BlockTrace | None = None

@@ -6,6 +6,7 @@ joined. Each property returns exactly what torch put there, and leaves no frame 
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,13 +14,16 @@ from types import MethodType
 from typing import Any
 
 from jupyter_ioscope.capture.records import Usage, usage
+from jupyter_ioscope.capture.sample_checksums import LEAST_FETCH_NS
 
 
 class Marks(threading.local):
-    """What the running fetch of this thread has noted: its start, and when its collate began."""
+    """What the running fetch of this thread has noted: its start, when its collate began, and, of
+    a long one, the indices it was asked for."""
 
     start: Usage | None = None
     collate_start_ns: int = 0
+    indices: Any = None
 
     def take(self) -> tuple[Usage, int] | None:
         """(start, collate start or 0) of the last fetch, once; None if there was none."""
@@ -99,7 +103,11 @@ def _watched(base: Any, recording: Callable[[], bool], worker: Sequence[WorkerMa
                 if own.thread == this_thread():
                     own.collate_start_ns = clock_ns()
             elif recording():
-                marks.collate_start_ns = clock_ns()
+                now_ns = marks.collate_start_ns = clock_ns()
+                start = marks.start
+                if start is not None and now_ns - start[0] >= LEAST_FETCH_NS:
+                    asked = sys._getframe(1).f_locals
+                    marks.indices = asked.get("possibly_batched_index")
             return self._ioscope_collate
 
         @collate_fn.setter
@@ -115,6 +123,7 @@ def _watched(base: Any, recording: Callable[[], bool], worker: Sequence[WorkerMa
                     own.start = clock_ns() if own.light else usage()
             elif recording():
                 marks.collate_start_ns = 0
+                marks.indices = None
                 marks.start = usage()
             return MethodType(original_fetch, self)
 

@@ -14,7 +14,7 @@ from typing import Protocol
 from jupyter_ioscope.capture import observers
 from jupyter_ioscope.capture.cells import CellMap
 from jupyter_ioscope.capture.recorder import Recorder
-from jupyter_ioscope.model.observed import BlockedStacks, FileUse, GcPause, Transform
+from jupyter_ioscope.model.observed import BlockedStacks, FileUse, GcPause, SamplesAgain, Transform
 from jupyter_ioscope.model.profile import Gap
 
 log = logging.getLogger("ioscope")
@@ -39,6 +39,7 @@ class Observed:
     files: tuple[FileUse, ...] = ()
     gc_pauses: tuple[GcPause, ...] = ()
     transforms: tuple[Transform, ...] = ()
+    samples_again: tuple[SamplesAgain, ...] = ()
     blocked: BlockedStacks | None = None
     gaps: tuple[Gap, ...] = ()
     stacks_cpu_s: float = 0.0  # what taking stacks used in all processes

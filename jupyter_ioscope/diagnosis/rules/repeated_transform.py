@@ -33,6 +33,9 @@ _DECODING = ("image_decode", "image_open", "image_resize", "image_other", "audio
 _MOSTLY = 0.5
 _EACH_EPOCH = 0.9  # opens of a file an epoch
 _ENOUGH_PAIRS = 6  # so many equal checksums are no chance, whatever the code may call
+# ... and so many of single samples, where the code calls something random: an augmentation that
+# acts on every other sample, or on one in five, would have shown itself.
+_ENOUGH_SAMPLES = 24
 _OF_MEMORY = 0.5  # what a cache may fill of it: the rest is for the loop, and for the page cache
 # Below so much work an item there is nothing worth keeping.
 _LEAST_NS = 200_000
@@ -90,9 +93,15 @@ def _epochs(facts: Facts) -> list[list[Fetch]]:
 def _proof(facts: Facts, epochs: list[list[Fetch]]) -> str:
     """Why later epochs are known to make what the first one made; empty where they are not.
 
-    In a fixed order equal checksums show it. Shuffled, the batches differ in any case: then it
-    is known where the same files are decoded each time and nothing random is called anywhere.
+    In a fixed order equal checksums of batches show it. Shuffled, the batches differ in any case:
+    then it is known where single samples were compared and none differed, or where the same files
+    are decoded each time and nothing random is called anywhere.
     """
+    compared, alike = _samples(facts)
+    if alike < compared:  # of one index, not twice the same
+        return ""
+    if alike >= (_ENOUGH_PAIRS if not facts.work.random else _ENOUGH_SAMPLES):
+        return f"delivered the same samples ({alike} pairs of checksums are equal)"
     pairs = _compared(epochs)
     equal = sum(a == b for a, b in pairs)
     if pairs and equal == len(pairs) and (len(pairs) >= _ENOUGH_PAIRS or not facts.work.random):
@@ -106,6 +115,12 @@ def _proof(facts: Facts, epochs: list[list[Fetch]]) -> str:
     if decoding < _MOSTLY or again < _EACH_EPOCH * len(epochs):
         return ""
     return f"decoded the same {storage.distinct_files:,} files, with nothing random in the code"
+
+
+def _samples(facts: Facts) -> tuple[int, int]:
+    """Samples of the main loader that were made twice and compared, and how many were alike."""
+    rows = [row for row in facts.profile.samples_again if facts.is_main(row.loader)]
+    return sum(row.compared for row in rows), sum(row.alike for row in rows)
 
 
 def _compared(epochs: list[list[Fetch]]) -> list[tuple[int, int]]:
