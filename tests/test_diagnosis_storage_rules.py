@@ -42,6 +42,40 @@ def test_a_file_that_python_opens_again_and_again() -> None:
     assert any("800 times" in line for line in found.evidence)
 
 
+def queried(opens: int) -> Profile:
+    rows = ((values.OPEN_LINE, 12), (values.QUERY_LINE, 30), (values.USER, 4))
+    return values.opened(values.profile(*rows, **ROWS), files=1, opens=opens, size=10**8)
+
+
+def test_the_first_query_of_a_database_that_is_opened_anew_belongs_to_opening() -> None:
+    found = first(queried(opens=800))
+    assert found.cause == "reopen_per_item"
+    assert found.low < 0.35 < 0.45 < found.share < 0.75 < found.high
+    assert any("schema" in line for line in found.evidence)
+
+
+def test_queries_of_a_database_that_is_opened_now_and_then_are_its_own_work() -> None:
+    made = diagnose(queried(opens=300))
+    found = next((row for row in made.findings if row.cause == "reopen_per_item"), None)
+    assert found is None or found.share < 0.35
+
+
+def test_a_query_that_reads_the_whole_table_lacks_an_index() -> None:
+    rows = ((values.QUERY_LINE, 40), (values.USER, 4))
+    assert "read_amplification" not in causes(values.profile(*rows, **ROWS))
+    found = first(values.profile(*rows, read_bytes=5_000_000, **ROWS))
+    assert found.cause == "read_amplification"
+    assert "index" in found.advice
+
+
+def test_text_that_is_parsed_again_up_to_the_item_is_read_in_vain() -> None:
+    made = values.profile((values.JSON, 40), (values.USER, 4), read_bytes=2_000_000, **ROWS)
+    found = first(values.opened(made, files=1, opens=800, size=4_000_000))
+    assert found.cause == "read_amplification"
+    once = values.opened(made, files=1, opens=1, size=2_000_000 * 800)
+    assert first(once).cause == "text_parse_per_item"
+
+
 def test_a_container_opened_once_is_no_trouble() -> None:
     made = values.profile((values.H5_READ, 40), **{**ROWS, "fetch_ms": 1.0, "step_ms": 8.0})
     assert causes(made) == {"not_loader_bound"}

@@ -58,7 +58,12 @@ ZIP_OPEN = (
 USER = (GET, Frame("compute", "/me/data.py", 20))
 OPEN_LINE = (GET._replace(line=30),)
 READ_LINE = (GET._replace(line=31),)
-CALLS = (LineCalls("/me/data.py", 30, ("open",)), LineCalls("/me/data.py", 31, (".read",)))
+QUERY_LINE = (GET._replace(line=32),)
+CALLS = (
+    LineCalls("/me/data.py", 30, ("open",)),
+    LineCalls("/me/data.py", 31, (".read",)),
+    LineCalls("/me/data.py", 32, (".execute", ".fetchone")),
+)
 
 
 def seen(*rows: Row, role: str = "consumer", join: bool = False) -> Stacks:

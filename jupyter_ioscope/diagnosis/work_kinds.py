@@ -22,7 +22,7 @@ from typing import NamedTuple
 #   array_load       reading an array's file (np.load)
 #   container_open   opening or closing a file that holds many items, or reading its index
 #   container_lookup finding things in such a file: quick while it stays open
-#   container_read   reading from such a file that is open
+#   container_read   reading from such a file that is open; container_query: by a statement
 #   table_rows       rows of a data frame
 #   dataset_rows     rows of a Hugging Face dataset
 #   file_open        opening, closing; file_stat: looking whether and where files are
@@ -56,6 +56,7 @@ KINDS = (
     "container_open",
     "container_lookup",
     "container_read",
+    "container_query",
     "table_rows",
     "dataset_rows",
     "file_open",
@@ -264,7 +265,8 @@ CALLS: tuple[tuple[str, frozenset[str]], ...] = tuple(
         ("unpickle", "pickle.loads pickle.load _pickle.loads marshal.loads msgpack.unpackb "
                      "cloudpickle.loads"),
         ("hash", "hashlib.md5 hashlib.sha1 hashlib.sha256 zlib.crc32 .hexdigest .digest"),
-        ("container_read", ".execute .executemany .fetchone .fetchall .fetchmany .read_direct"),
+        ("container_query", ".execute .executemany .fetchone .fetchall .fetchmany"),
+        ("container_read", ".read_direct"),
         ("file_stat", "os.stat os.listdir os.scandir os.path.exists os.path.getsize os.access"),
         ("file_read", "numpy.fromfile os.pread os.read os.preadv mmap.mmap"),
         ("tokenise", ".encode"),

@@ -33,6 +33,7 @@ _IN_WORDS = {
     "tokenising": ("tokenise", "tokenise_batch"),
     "parsing text": ("text_parse", "regex"),
     "reading files": ("file_read", "file_open", "array_load", "npz_member", "container_read"),
+    "queries": ("container_query",),
     "unpickling": ("unpickle",),
     "rows of a data frame": ("table_rows",),
     "making tensors out of Python numbers": ("tensor_build", "convert", "to_python"),

@@ -64,14 +64,23 @@ _CHUNKS = Case(
     "rows together, or store the data contiguous and uncompressed.",
     ("sample_cache",),
 )
+_QUERY = Case(
+    ("container_query",),
+    "Queries read far more than they return",
+    "queries of a database",
+    "Give the table an index on what the query selects by (EXPLAIN QUERY PLAN tells whether it "
+    "scans), ask for all rows of a batch in one query, and only for the columns that are used.",
+    ("sample_cache",),
+)
 _WHOLE = Case(
-    ("file_read", "file_open", "array_load", "unpickle", "unpack", "user", "library"),
+    ("file_read", "file_open", "array_load", "unpickle", "unpack", "user", "library",
+     "text_parse", "regex", "convert", "audio_decode", "table_rows"),
     "Far more is read for every item than the item holds",
     "reading and taking apart what is read",
     "Read only what the item needs: memory-map the file (np.load(path, mmap_mode='r')), remember "
     "where items begin and seek there, or load it once and keep it.",
     ("npy_memory_map", "npz_unpacked", "sample_cache"),
-)
+)  # fmt: skip
 
 
 # A file that is opened for every item, or read in many pieces, is read by code between the reads as
@@ -120,7 +129,9 @@ def _case(facts: Facts, times: float) -> Case | None:
         return _SEEK if _slow_for_its_bytes(facts, _SEEK) else None
     if seen("npz_member")[0]:
         return _MEMBER if times or _slow_for_its_bytes(facts, _MEMBER) else None
-    if seen("container_read")[0] > seen(*_WHOLE.kinds)[0]:
+    if times and seen(*_QUERY.kinds)[0] > seen(*_WHOLE.kinds, *_CHUNKS.kinds)[0]:
+        return _QUERY
+    if seen(*_CHUNKS.kinds)[0] > seen(*_WHOLE.kinds)[0]:
         return _CHUNKS if times or _slow_for_its_bytes(facts, _CHUNKS) else None
     if not times or not _read_again(facts):
         return None
