@@ -116,6 +116,26 @@ def test_memory_and_open_files_of_a_worker_grow_as_it_keeps_them(path: Path) -> 
     assert use.open_files_limit == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
+def bind(worker: int) -> None:
+    """The second worker alone is bound, to the last core."""
+    if worker == 1:
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
+def test_a_worker_that_was_bound_to_some_cores_is_told_with_them(path: Path) -> None:
+    options = {"num_workers": 2, "worker_init_fn": bind}
+    with profile(stacks=False) as p:
+        for _ in DataLoader(Reads(path, sleep_s=0.15), None, **options):  # type: ignore[arg-type]
+            pass
+    assert p.profile is not None
+    own = os.sched_getaffinity(0)
+    if len(own) < 2:
+        pytest.skip("this process may use one core only")
+    cores = {use.worker: use.bound_to for use in of_workers(p.profile)}
+    assert cores == {0: (), 1: (max(own),)}
+
+
 ROLLUP, STATM = b"Private_Dirty:  7 kB\n", b"0 50000 0 0"  # 200 MB: 4.5 ms to walk
 
 
