@@ -1,18 +1,16 @@
 """The command line: record a script, show a saved profile, compare and tune loaders, check storage.
 
-Exit codes: the script's own for `record` (1 after an exception); 0 when done; 1 when `storage` or
-`baseline check` found storage degraded; 2 for bad input, and for storage that could not be judged;
-3 when `compare` or `tune` found nothing better; 130 when interrupted.
+Exit codes: the script's own for `record` (1 after an exception, and 2 where only its profile could
+not be saved); 0 when done; 1 when `storage` or `baseline check` found storage degraded; 2 for bad
+input, and for storage that could not be judged; 3 when `compare` or `tune` found nothing better;
+130 when interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
-import traceback
 from collections.abc import Sequence
-from types import TracebackType
 
 from jupyter_ioscope import bench_commands, commands, exports, storage_commands
 from jupyter_ioscope.api import Recording, load
@@ -20,9 +18,11 @@ from jupyter_ioscope.capture.profiler import CaptureOptions
 from jupyter_ioscope.errors import InputError, IoscopeError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.paths import absolute
 from jupyter_ioscope.progress_line import ProgressLine
+from jupyter_ioscope.scripts import INTERRUPTED, run_script
 from jupyter_ioscope.targets import loader_of
-from jupyter_ioscope.terminal import Parser, say, tell, whatever_reads
+from jupyter_ioscope.terminal import Parser, flush, say, tell
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,15 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         code = int(options.run(options))
-        with whatever_reads(sys.stdout):
-            sys.stdout.flush()
+        flush()
         return code
     except IoscopeError as error:
         tell(f"ioscope: {error}")
         return 2
     except KeyboardInterrupt:
         tell("ioscope: interrupted")
-        return 130  # as shells have it: 128 and the signal's number
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,7 +108,8 @@ def _record(options: argparse.Namespace) -> int:
         raise InputError(f"there is no script {options.script!r}")
     base = os.path.splitext(os.path.basename(options.script))[0]
     path = f"{base}.ioscope.json" if options.save is None else options.save
-    files.target_of(path, "--save")  # before the script runs, which may take hours
+    # Before the script runs, which may take hours, and go to another folder.
+    target = absolute(str(files.target_of(path, "--save")))
     recording = Recording(
         CaptureOptions(
             seconds=options.seconds,
@@ -120,46 +120,20 @@ def _record(options: argparse.Namespace) -> int:
             block_trace=options.block_trace,
         )
     )
-    code = _run_script(options.script, options.arguments, recording)
-    recording.save(path)
+    code = run_script(options.script, options.arguments, recording)
+    unsaved = _why_unsaved(recording, target)
     _print(recording, options.json)
-    tell(f"profile: {path}")
-    return code
+    tell(f"ioscope: {unsaved}" if unsaved else f"profile: {path}")
+    return code or (2 if unsaved else 0)
 
 
-def _run_script(script: str, arguments: Sequence[str], recording: Recording) -> int:
-    """Run the script as `__main__` under the recording; its exit code."""
-    import runpy
-
-    argv, path0 = sys.argv, sys.path[0]
-    sys.argv = [script, *arguments]
-    sys.path[0] = os.path.dirname(os.path.abspath(script))
-    code = 0
-    error: BaseException | None = None
-    recording.start()
+def _why_unsaved(recording: Recording, path: str) -> str:
+    """Write the profile; "" or why that was not possible: the report is shown all the same."""
     try:
-        runpy.run_path(script, run_name="__main__")
-    except SystemExit as end:
-        error = end if end.code else None
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        if end.code is not None and not isinstance(end.code, int):
-            print(end.code, file=sys.stderr)  # as Python itself would: sys.exit("no such file")
-    except BaseException as problem:
-        error, code = problem, 1
-    finally:
-        recording.stop(error)
-        sys.argv, sys.path[0] = argv, path0
-    if error is not None and not isinstance(error, SystemExit):
-        traceback.print_exception(type(error), error, _from_script(error.__traceback__, script))
-    return code
-
-
-def _from_script(trace: TracebackType | None, script: str) -> TracebackType | None:
-    """The traceback from the script's first frame on, as the script alone would have shown it."""
-    first = trace
-    while first is not None and first.tb_frame.f_code.co_filename != script:
-        first = first.tb_next
-    return first or trace
+        recording.save(path)
+    except IoscopeError as error:
+        return str(error)
+    return ""
 
 
 def _report(options: argparse.Namespace) -> int:
@@ -184,7 +158,9 @@ def _tune(options: argparse.Namespace) -> int:
 
 
 def _storage(options: argparse.Namespace) -> int:
-    return _shown(storage_commands.run_storage(options, _saved_profile(options.profile)), options)
+    profile = _saved_profile(options.profile)
+    line = ProgressLine.of_terminal()
+    return _shown(storage_commands.run_storage(options, profile, line), options)
 
 
 def _limits(options: argparse.Namespace) -> int:

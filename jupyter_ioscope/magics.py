@@ -10,149 +10,36 @@ from __future__ import annotations
 import argparse
 import ast
 import logging
-import shlex
+import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from IPython.core.error import UsageError
 
-from jupyter_ioscope import settings
 from jupyter_ioscope.api import Recording
 from jupyter_ioscope.capture.cells import CellMap
 from jupyter_ioscope.capture.interrupts import held_interrupts
-from jupyter_ioscope.capture.profiler import CaptureOptions
 from jupyter_ioscope.errors import InputError, IoscopeError
 from jupyter_ioscope.live import LiveLine
 from jupyter_ioscope.live_panel import LivePanel
+from jupyter_ioscope.magic_line import (
+    MAGIC,
+    VARIABLE,
+    expander,
+    parse,
+    parser,
+    split,
+    strip_magic,
+    usable,
+)
 from jupyter_ioscope.model.bench import BenchResult
 from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.parts import Parts
 from jupyter_ioscope.model.profile import Cell
 from jupyter_ioscope.model.tuning import Tuning
-from jupyter_ioscope.paths import path_text
-from jupyter_ioscope.terminal import Parser, say
+from jupyter_ioscope.terminal import say
 
 log = logging.getLogger("ioscope")
-
-MAGIC = "%%ioscope"
-VARIABLE = "_ioscope"
-
-
-class _Parser(Parser):
-    """An argument parser that never ends the kernel."""
-
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"{MAGIC}: {message} (see {MAGIC} --help)")
-
-    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        raise InputError(message or "")
-
-
-def parser() -> argparse.ArgumentParser:
-    """The options of the magic."""
-    made = _Parser(
-        prog=MAGIC,
-        add_help=False,
-        description="Profile the loaders that this cell iterates. The cell itself is not changed.",
-        epilog=f"The last profile stays in the variable {VARIABLE}: {VARIABLE}.diagnosis, "
-        f"{VARIABLE}.compare(['workers']), {VARIABLE}.save('run.ioscope.json').",
-    )
-    made.add_argument("--help", "-h", action="store_true", help="show this text")
-    made.add_argument(
-        "--seconds",
-        type=float,
-        metavar="S",
-        help="stop recording after S seconds; the cell goes on",
-    )
-    made.add_argument(
-        "--batches",
-        type=int,
-        metavar="N",
-        help="stop recording after N batches (25,000 without it); the cell goes on",
-    )
-    made.add_argument(
-        "--rate",
-        type=float,
-        metavar="HZ",
-        help="thread states and stacks per second, 1 to 200 (default 25)",
-    )
-    made.add_argument(
-        "--stacks",
-        action=argparse.BooleanOptionalAction,
-        help="with or without a flame graph; without, the cost is lower",
-    )
-    made.add_argument(
-        "--block-trace",
-        action="store_true",
-        help="also trace the requests of block devices; takes rights on tracefs (root)",
-    )
-    made.add_argument(
-        "--live", action=argparse.BooleanOptionalAction, help="a line of progress under the cell"
-    )
-    made.add_argument("--save", metavar="PATH", help="also write the profile to PATH")
-    made.add_argument("--label", default="", metavar="TEXT", help="a name for the report")
-    made.add_argument(
-        "--quiet", action="store_true", help=f"show nothing; the profile is in {VARIABLE}"
-    )
-    return made
-
-
-def parse(line: str) -> argparse.Namespace:
-    """The options on a `%%ioscope` line; those it does not name are the user's settings.
-
-    Raises:
-        InputError: an option is unknown or its value cannot be used.
-    """
-    try:
-        words = shlex.split(line)
-    except ValueError as error:
-        raise InputError(f"{MAGIC}: {error} in {line.strip()!r}") from error
-    options = parser().parse_args(words)
-    if options.save is not None:
-        path_text(options.save, "--save", "the path of the file to write")
-    usual = settings.current()
-    options.live = usual.live_line if options.live is None else options.live
-    options.capture = CaptureOptions(
-        seconds=options.seconds,
-        batches=options.batches,
-        rate_hz=usual.rate_hz if options.rate is None else options.rate,
-        stacks=usual.stacks if options.stacks is None else options.stacks,
-        label=options.label,
-        block_trace=options.block_trace,
-    )
-    return options
-
-
-def _split(cell: str) -> tuple[str, str] | None:
-    """(options, the rest) of a cell whose first line with text is `%%ioscope`, else None."""
-    head, _, rest = cell.lstrip("\n").partition("\n")
-    words = head.split(None, 1)
-    if not words or words[0] != MAGIC:
-        return None
-    return (words[1] if len(words) > 1 else ""), rest
-
-
-def _usable(line: str) -> argparse.Namespace | None:
-    """Options of a line that means "profile this cell"; None for help or a mistake."""
-    try:
-        options = parse(line)
-    except IoscopeError:
-        return None
-    return None if options.help else options
-
-
-def strip_magic(lines: list[str]) -> list[str]:
-    """Input transformer: take `%%ioscope` off, keep the line numbers.
-
-    A line with `--help` or a mistake stays: the cell magic of that name then answers.
-    """
-    found = _split("".join(lines))
-    if found is None or _usable(found[0]) is None:
-        return lines
-    rest = found[1].splitlines(keepends=True)
-    if any(line.lstrip().startswith("%%") for line in rest[:1]):
-        return rest  # another cell magic follows, which must come first
-    return [f"# {MAGIC}\n", *rest]
 
 
 class Magic:
@@ -165,12 +52,30 @@ class Magic:
         self._options: argparse.Namespace | None = None
         self._live: LiveLine | None = None
         self._panel = LivePanel.of_kernel(shell)
+        self._expand = expander(shell.user_ns)
+        self._filled: dict[str, str] = {}  # lines of the cell to come: what they name is asked once
+        self._overlooked = False  # a line was taken off a cell that nobody records
+
+    def strip(self, lines: list[str]) -> list[str]:
+        """What the shell calls for every cell, and other cell magics for what they run."""
+        stripped = strip_magic(lines, self._fill)
+        self._overlooked = self._overlooked or stripped is not lines
+        return stripped
+
+    def _fill(self, line: str) -> str:
+        if line not in self._filled:
+            self._filled[line] = self._expand(line)
+        return self._filled[line]
 
     def pre_run_cell(self, info: Any) -> None:
         """Start recording when the cell that is about to run asks for it."""
-        found = _split(getattr(info, "raw_cell", "") or "")
-        options = _usable(found[0]) if found is not None else None
-        if options is None or self._recording is not None:
+        if self._recording is not None:
+            return
+        self._overlooked = False
+        found = split(getattr(info, "raw_cell", "") or "")
+        options = usable(found[0], self._fill) if found is not None else None
+        self._filled.clear()
+        if options is None:
             return
         self._info = info
         self._begin(options)
@@ -185,6 +90,10 @@ class Magic:
             except IoscopeError as error:
                 say(f"ioscope does not record this cell: {error}")
                 return
+            except Exception as ours:
+                log.warning("ioscope could not start", exc_info=True)
+                say(f"ioscope does not record this cell ({type(ours).__name__}: {ours})")
+                return
             self._options, self._recording, self._live = options, recording, live
             if live is not None:
                 live.start()
@@ -198,7 +107,13 @@ class Magic:
         """Stop, keep the profile, show the report."""
         _InterruptCell.withdraw(self.shell.ast_transformers)  # the cell was not even parsed
         recording = self._recording
+        if recording is None and self._overlooked:
+            self._overlooked = False
+            say(f"ioscope did not record this cell: put {MAGIC} above its other cell magics")
         if recording is None or not self._mine(result):
+            return
+        if result is None:  # an exception is on its way through the kernel
+            self._end(sys.exc_info()[1], self._cell())
             return
         unread = getattr(result, "error_before_exec", None)
         if unread is not None and recording.progress()[0] == 0:
@@ -230,16 +145,27 @@ class Magic:
             finally:
                 if live is not None:
                     live.end(_recorded(recording))
+            held.forget()  # the cell that it was meant for has ended
+            try:
+                recording.profile  # noqa: B018 - says why there is none
+            except IoscopeError as problem:
+                say(f"ioscope: {problem}")
+                return
             recording.variable = VARIABLE
             self.shell.user_ns[VARIABLE] = recording
-            held.forget()  # the cell that it was meant for has ended
-        try:
-            if options.save:
-                recording.save(options.save)
-        except IoscopeError as problem:
-            say(f"ioscope: {problem}")
+        if options.save:
+            self._save(recording, options.save)
         if not options.quiet:
             self._show(recording)
+
+    def _save(self, recording: Recording, path: str) -> None:
+        try:
+            recording.save(path)
+        except IoscopeError as problem:
+            say(f"ioscope: {problem}")
+        except Exception as problem:
+            log.warning("ioscope could not save the profile", exc_info=True)
+            say(f"ioscope could not save the profile ({type(problem).__name__}: {problem})")
 
     def _drop(self) -> None:
         """End a recording that nobody needs: no report, and the last profile stays."""
@@ -375,7 +301,7 @@ def load(shell: Any) -> None:
     _loaded[id(shell)] = magic
     shell.register_magic_function(magic.cell_magic, "cell", "ioscope")
     shell.register_magic_function(magic.line_magic, "line", "ioscope")
-    shell.input_transformers_cleanup.insert(0, strip_magic)
+    shell.input_transformers_cleanup.insert(0, magic.strip)
     shell.events.register("pre_run_cell", magic.pre_run_cell)
     shell.events.register("post_run_cell", magic.post_run_cell)
 
@@ -390,7 +316,7 @@ def unload(shell: Any) -> None:
         formatter.pop(kind, None)
     shell.magics_manager.magics["cell"].pop("ioscope", None)
     shell.magics_manager.magics["line"].pop("ioscope", None)
-    if strip_magic in shell.input_transformers_cleanup:
-        shell.input_transformers_cleanup.remove(strip_magic)
+    if magic.strip in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.remove(magic.strip)
     shell.events.unregister("pre_run_cell", magic.pre_run_cell)
     shell.events.unregister("post_run_cell", magic.post_run_cell)

@@ -14,6 +14,7 @@ from jupyter_ioscope.capture.interrupts import held_interrupts
 from jupyter_ioscope.capture.loaders.hf_datasets import Looped
 from jupyter_ioscope.capture.profiler import CaptureOptions, Profiler, recording
 from jupyter_ioscope.diagnosis.diagnose import diagnose
+from jupyter_ioscope.ending import profile_of
 from jupyter_ioscope.errors import InputError, IoscopeError
 from jupyter_ioscope.exports import Exports
 from jupyter_ioscope.model import files
@@ -36,7 +37,6 @@ _NO_LOADER = (
     "this recording holds no DataLoader to compare (it was loaded from a file, or the loop used "
     "another kind of loader): call ioscope.compare(loader, toggles=...) or ioscope.tune(loader)"
 )
-_LONGEST_MESSAGE = 300  # characters of the message of an exception that ended a cell
 
 
 class Recording(Exports):
@@ -52,6 +52,7 @@ class Recording(Exports):
         self._cells = cells
         self._profiler: Profiler | None = None
         self._profile: Profile | None = None
+        self._why_not = "this recording has not ended yet: leave the `with` block first"
         self.loaders: tuple[Any, ...] = ()
         self._numbered: dict[int, Any] = {}
         self.comparisons: list[Comparison] = []
@@ -99,6 +100,9 @@ class Recording(Exports):
     def stop(self, error: BaseException | None = None, cell: Cell | None = None) -> None:
         """End the recording. `error` is the exception that ended the recorded code, if any.
 
+        A mistake of our own raises nothing here, where the user's code goes on: `profile` then
+        raises it. In a child that the recorded code forked nothing is ended: it is its parent's.
+
         Raises:
             InputError: nothing is being recorded.
         """
@@ -115,9 +119,8 @@ class Recording(Exports):
             profiler, self._profiler = self._profiler, None
             if profiler is None:
                 raise InputError("nothing is being recorded: call start() first")
-            ended_by = type(error).__name__ if error is not None else None
-            self._profile = profiler.stop(ended_by, cell, _message_of(error))
-            if profiler.recorder is not None:
+            self._profile, self._why_not = profile_of(profiler, error, cell)
+            if profiler.recorder is not None and self._profile is not None:
                 self._keep(profiler.recorder.snapshots)
 
     def _keep(self, snapshots: Iterable[Any]) -> None:
@@ -152,7 +155,7 @@ class Recording(Exports):
             IoscopeError: the recording has not ended yet.
         """
         if self._profile is None:
-            raise IoscopeError("this recording has not ended yet: leave the `with` block first")
+            raise IoscopeError(self._why_not)
         return self._profile
 
     @cached_property
@@ -360,7 +363,7 @@ class Recording(Exports):
 
     def __repr__(self) -> str:
         if self._profile is None:
-            return "<ioscope recording, not ended yet>"
+            return f"<ioscope recording: {self._why_not}>"
         profile = self._profile
         return f"<ioscope recording, {len(profile.batches)} batches in {profile.wall_s:.1f} s>"
 
@@ -369,17 +372,6 @@ def not_while_recording() -> None:
     """Raises InputError while a profile is being recorded in this process."""
     if recording():
         raise InputError("a profile is being recorded here: compare after it has ended")
-
-
-def _message_of(error: BaseException | None) -> str:
-    """Beginning and end of an error's message: a worker's error brings its traceback along, and
-    says at the end what it was. A user's exception may fail to tell anything."""
-    try:
-        text = str(error) if error is not None else ""
-    except Exception:
-        return ""
-    half = _LONGEST_MESSAGE // 2
-    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} ... {text[-half:].strip()}"
 
 
 def last_recording() -> Recording:

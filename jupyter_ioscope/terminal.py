@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from typing import IO, Any
 
+from jupyter_ioscope.errors import IoscopeError
+
 # What our own texts contain beyond ASCII, for streams that cannot show it.
 _PLAINER = {
     "\u00a0": " ", "–": "-", "−": "-", "×": "x", "…": "...", "µ": "u", "±": "+-", "“": '"',
@@ -20,21 +22,44 @@ _KEPT = "\n\t"
 
 
 def say(text: object = "", stream: IO[str] | None = None) -> None:
-    """Print a text to `stream` (standard output), whatever characters are in it."""
+    """Print a text to `stream` (standard output), whatever characters are in it. Nothing is said
+    where the stream is closed, as by `>&-` or by a script."""
     out = sys.stdout if stream is None else stream
+    if out is None or getattr(out, "closed", False):
+        return
     with whatever_reads(out):
         print(fitted(str(text), out), file=out)
 
 
+def flush() -> None:
+    """Write out what was said, before the exit code is decided."""
+    out = sys.stdout
+    if out is not None and not out.closed:
+        with whatever_reads(out):
+            out.flush()
+
+
 @contextlib.contextmanager
 def whatever_reads(out: IO[str]) -> Iterator[None]:
-    """What is written inside does not fail where nobody reads on, as behind `| head`."""
+    """What is written inside does not fail where nobody reads on, as behind `| head`.
+
+    Raises:
+        IoscopeError: it cannot be written for another reason: a full disk.
+    """
     try:
         yield
     except BrokenPipeError:
-        nobody = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nobody, out.fileno())  # or else Python complains when it ends
-        os.close(nobody)
+        _to_nobody(out)
+    except OSError as error:
+        _to_nobody(out)
+        raise IoscopeError(f"the output cannot be written: {error.strerror or error}") from error
+
+
+def _to_nobody(out: IO[str]) -> None:
+    """What is left in the stream's buffer goes nowhere: Python would complain when it ends."""
+    nobody = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nobody, out.fileno())
+    os.close(nobody)
 
 
 def tell(text: object) -> None:

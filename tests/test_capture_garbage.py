@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,28 @@ def test_short_runs_and_a_missing_start_are_passed_over() -> None:
     pauses._ran("start", {"generation": 0})
     pauses._ran("stop", {"generation": 0, "collected": 0})
     assert kept == []
+
+
+def test_an_interrupt_while_the_collector_runs_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> int:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    went_on: list[bool] = []
+
+    def collect() -> None:
+        Pauses(lambda *row: None)._ran("start", {"generation": 0})
+        went_on.append(True)  # as Python does, whatever is raised there
+        time.sleep(60)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr(time, "monotonic_ns", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            collect()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert went_on
 
 
 def test_a_foreign_child_keeps_nothing(crowd: list[Any], tmp_path: Path) -> None:

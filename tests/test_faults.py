@@ -23,7 +23,7 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader  # noqa: E402
 
 from jupyter_ioscope import api  # noqa: E402
-from jupyter_ioscope.errors import InputError, ProfileFileError  # noqa: E402
+from jupyter_ioscope.errors import InputError, IoscopeError, ProfileFileError  # noqa: E402
 from tests import leftovers  # noqa: E402
 from tests.loaders_under_test import (  # noqa: E402
     Hangs,
@@ -167,6 +167,19 @@ def test_a_failure_of_our_own_stops_the_recording_and_not_the_loop(
         batches = list(DataLoader(Numbers(8), batch_size=4))
     assert len(batches) == 2
     assert any("RuntimeError: bug" in gap.reason for gap in p.profile.not_measured)
+
+
+def test_a_profile_that_cannot_be_made_does_not_take_the_place_of_the_users_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("bug")
+
+    monkeypatch.setattr("jupyter_ioscope.capture.profiler.Profiler._profile", broken)
+    with pytest.raises(ZeroDivisionError), api.profile(stacks=False) as p:
+        raise ZeroDivisionError
+    with pytest.raises(IoscopeError, match=r"could not make the profile \(RuntimeError: bug"):
+        str(p.diagnosis)
 
 
 def kill_children(command: bytes) -> None:

@@ -16,7 +16,7 @@ from jupyter_ioscope.errors import InputError
 
 pytest.importorskip("torch")
 
-pytestmark = pytest.mark.timeout(300)  # a kernel of its own
+pytestmark = [pytest.mark.timeout(300), pytest.mark.beside]  # a kernel of its own
 nbformat = pytest.importorskip("nbformat")
 
 MIME = "application/vnd.ioscope.report+json"
@@ -175,6 +175,34 @@ def test_an_interrupt_while_the_recording_ends_does_not_lose_the_report(kernel: 
         kernel.run("Profiler._halt = plain")
     assert "Error in callback" not in str(outputs)
     assert len(reports(outputs)) == 1
+    assert kernel.text("len(_ioscope.batches)") == "10"
+
+
+def test_a_cell_whose_line_another_magic_took_is_told(kernel: Kernel) -> None:
+    outputs = kernel.run("%%time\n%%ioscope\nfor b in loader: pass")
+    assert "ioscope did not record this cell: put %%ioscope above" in str(outputs)
+    assert reports(outputs) == []
+    assert "did not record" not in str(kernel.run("for b in loader: pass"))
+
+
+BROKEN = """
+from jupyter_ioscope.capture.profiler import Profiler
+plain = Profiler._profile
+def broken(self, *_): raise RuntimeError('bug')
+Profiler._profile = broken
+"""
+
+
+def test_a_mistake_of_our_own_is_one_sentence_and_keeps_the_last_profile(kernel: Kernel) -> None:
+    kernel.run("%%ioscope --quiet\nfor b in loader: pass")
+    kernel.run(BROKEN)
+    try:
+        outputs = kernel.run("%%ioscope --no-stacks\nfor b in loader: break\nprint('mine')")
+    finally:
+        kernel.run("Profiler._profile = plain")
+    assert "ioscope could not make the profile (RuntimeError: bug)" in str(outputs)
+    assert "mine" in str(outputs)
+    assert "Error in callback" not in str(outputs)
     assert kernel.text("len(_ioscope.batches)") == "10"
 
 

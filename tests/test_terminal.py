@@ -108,3 +108,25 @@ def test_a_pipe_that_nobody_reads_on_ends_without_complaint(tmp_path: Path) -> N
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_command_whose_output_is_closed_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.json"
+    files.save(builders.profile(), path)
+    monkeypatch.setattr(sys, "stdout", None)  # as Python has it under `>&-`
+    assert main(["report", str(path)]) == 0
+
+
+def test_a_full_disk_behind_the_output_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    path = tmp_path / "a.json"
+    files.save(builders.profile(), path)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(["report", str(path)]) == 2
+    assert "the output cannot be written: No space left on device" in capsys.readouterr().err

@@ -112,6 +112,7 @@ class Profiler:
         self._early = False
         self._sampled = SamplerResult(tier="in_process")
         self._end_ns = 0
+        self._pid = os.getpid()
         self._tid = threading.get_native_id()
         self._created = datetime.now(timezone.utc)
 
@@ -147,7 +148,8 @@ class Profiler:
         _recorder = recorder
         self.start_ns = time.monotonic_ns()
         if options.seconds is not None:
-            self._timer = threading.Timer(options.seconds, self._halt_early)
+            after_s = min(options.seconds, threading.TIMEOUT_MAX)
+            self._timer = threading.Timer(after_s, self._halt_early)
             self._timer.daemon = True
             self._timer.start()
 
@@ -265,6 +267,20 @@ class Profiler:
         finally:
             self._clean_up()
 
+    @property
+    def forked(self) -> bool:
+        """Whether this is a copy, in a child that the recorded code forked."""
+        return os.getpid() != self._pid
+
+    def forget(self) -> None:
+        """Let go of the recording in such a child. Helper, threads and folder are its parent's."""
+        if self.recorder is not None:
+            self.recorder.active = False
+        for watcher in self._watchers:
+            watcher.stop()
+        self._patches.undo()
+        _free()
+
     def _profile(self, ended_by: str | None, cell: Cell | None) -> Profile:
         recorder = self.recorder
         if recorder is None:
@@ -298,6 +314,7 @@ class Profiler:
             processes=sampled.processes,
             gc_pauses=observed.gc_pauses,
             transforms=observed.transforms,
+            samples_again=observed.samples_again,
             block=sampled.block,
             not_measured=(
                 *self._gaps,
@@ -320,7 +337,12 @@ class Profiler:
         with contextlib.suppress(Exception):
             self._undo()
         shutil.rmtree(self._folder, ignore_errors=True)
-        global _recorder
-        _recorder = None
-        if _running.locked():
-            _running.release()
+        _free()
+
+
+def _free() -> None:
+    """The next profile may begin."""
+    global _recorder
+    _recorder = None
+    if _running.locked():
+        _running.release()

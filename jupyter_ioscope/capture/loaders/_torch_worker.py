@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import inspect
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from jupyter_ioscope.capture.batch_digest import DigestOfBatch, DigestOfMapBatch
+from jupyter_ioscope.capture.loaders import _torch_stateful as stateful
 from jupyter_ioscope.capture.loaders._loader import WorkerSettings
 from jupyter_ioscope.capture.loaders._torch_fetch import (
     left_worker,
@@ -17,9 +21,11 @@ from jupyter_ioscope.capture.loaders._torch_fetch import (
     worker_marks,
 )
 from jupyter_ioscope.capture.observers._observer import InWorker, start_in_worker
+from jupyter_ioscope.capture.observers.samples_again import keep_notes
 from jupyter_ioscope.capture.patching import Patches
 from jupyter_ioscope.capture.records import SizeOfBatch, Usage, WorkerLog, usage
 from jupyter_ioscope.capture.rights import YAMA_ASKS, allow_tracer, yama_level
+from jupyter_ioscope.capture.sample_checksums import Note, SampleChecksums
 
 # Reading a thread's CPU time and faults takes two system calls. Fetches that are this short come in
 # their thousands: of eight that follow each other one is read in full.
@@ -27,11 +33,14 @@ _SHORT_NS = 250_000
 _SHORT_LIGHT = 7
 _clock_ns, _thread_ns = time.monotonic_ns, time.thread_time_ns
 
+_TORCH = "torch.utils.data._utils.worker"
+
 
 class RecordedWorkerLoop:
-    """Stands in for `_worker_loop`. Travels to the worker by fork or by pickle.
+    """Stands in for a `_worker_loop`. Travels to the worker by fork or by pickle.
 
-    `loader` and `epoch` are set by the consumer's hook just before workers are created.
+    `loader` and `epoch` are set by the consumer's hook just before workers are created. Children
+    that the cell forks carry it on: workers of their loaders are no part of this profile.
     """
 
     def __init__(self, settings: WorkerSettings, original: Any = None, fetch: Any = None) -> None:
@@ -39,21 +48,28 @@ class RecordedWorkerLoop:
         self.loader = 0
         self.epoch = 0
         self.created_ns = -1
+        self._pid = os.getpid()
+        self._home = str(getattr(original, "__module__", _TORCH))
         self._original = original
         # Asked before the worker is forked: it takes a quarter of a millisecond, imports a tenth.
         self._fetch = fetch
         self._names = parameters(original) if original is not None else ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.settings, self.loader, self.epoch, time.monotonic_ns())
+        if os.getpid() != self._pid:
+            return _own_loop, (self._home,)
+        created_ns = time.monotonic_ns()
+        return _rebuild, (self.settings, self.loader, self.epoch, created_ns, self._home)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         original = self._original
-        if original is None:  # spawned: this process has torch's own loop in place
-            from torch.utils.data._utils import fetch, worker
+        if original is None:  # spawned: this process has the loop itself in place
+            from torch.utils.data._utils import fetch
 
-            original, self._fetch = worker._worker_loop, fetch
+            original, self._fetch = _own_loop(self._home), fetch
             self._names = parameters(original)
+        elif os.getppid() != self._pid:
+            return original(*args, **keywords)
         with contextlib.ExitStack() as stack:
             try:
                 args, keywords = self._recorded(original, args, keywords, stack)
@@ -69,7 +85,9 @@ class RecordedWorkerLoop:
         settings = self.settings
         log = WorkerLog(settings.session_dir, worker, self.loader, self.epoch, self.created_ns)
         stack.callback(log.close)
-        tasks = _Tasks(log, iterable=given.get("dataset_kind") == 1)
+        kind = _StatefulTasks if "worker_state" in given else _Tasks
+        keep = partial(keep_notes, settings.session_dir, self.loader)
+        tasks = kind(log, iterable=given.get("dataset_kind") == 1, keep=keep)
         given["index_queue"] = _IndexQueue(given["index_queue"], tasks)
         given["data_queue"] = _DataQueue(given["data_queue"], tasks)
         patches = Patches()
@@ -87,11 +105,16 @@ def parameters(function: Any) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
+def _own_loop(home: str) -> Any:
+    """The loop itself, in a process that has it in place."""
+    return importlib.import_module(home)._worker_loop
+
+
 def _rebuild(
-    settings: WorkerSettings, loader: int, epoch: int, created_ns: int
+    settings: WorkerSettings, loader: int, epoch: int, created_ns: int, home: str
 ) -> RecordedWorkerLoop:
     loop = RecordedWorkerLoop(settings)
-    loop.loader, loop.epoch, loop.created_ns = loader, epoch, created_ns
+    loop.loader, loop.epoch, loop.created_ns, loop._home = loader, epoch, created_ns, home
     return loop
 
 
@@ -119,9 +142,11 @@ class _Tasks:
     """Turns what the queues and the fetcher noticed into records."""
 
     __slots__ = (
+        "_again",
         "_digest_of",
         "_digest_of_map",
         "_iterable",
+        "_keep",
         "_last",
         "_left",
         "_log",
@@ -131,7 +156,7 @@ class _Tasks:
         "came",
     )
 
-    def __init__(self, log: WorkerLog, iterable: bool) -> None:
+    def __init__(self, log: WorkerLog, iterable: bool, keep: Callable[[list[Note]], None]) -> None:
         self.came: Any = None  # the newest message: the task of the fetch that follows
         self._log, self._marks = log, worker_marks()
         self._iterable = iterable
@@ -141,6 +166,7 @@ class _Tasks:
         self._size_of = SizeOfBatch()
         self._digest_of = DigestOfBatch()
         self._digest_of_map = DigestOfMapBatch()
+        self._again, self._keep = SampleChecksums(), keep
 
     def goes(self, item: Any) -> None:
         """A task's number and its batch go to the consumer."""
@@ -168,6 +194,10 @@ class _Tasks:
         short = end[0] - start[0] < _SHORT_NS and not self._iterable
         marks.light, self._left = short, _SHORT_LIGHT
         self._whole(item[1], start, end, samples, task)
+        if not self._iterable:
+            notes = self._again(index, item[1], end[0] - start[0])
+            if notes:
+                self._keep(notes)
 
     def _since_full(self, start_ns: int) -> Usage:
         """The beginning of a fetch that turned out not to be short. It gets what was used since the
@@ -196,6 +226,17 @@ class _Tasks:
         self._marks.light = False  # a short fetch is of the same epoch as the whole one before it
         self._digest_of.restart()
         self._digest_of_map.restart()
+        self._again.restart()
+
+
+class _StatefulTasks(_Tasks):
+    """The same for the workers of torchdata's loader."""
+
+    __slots__ = ()
+
+    def goes(self, item: Any) -> None:
+        self.came = stateful.task_of(self.came)
+        super().goes(stateful.batch_of(item))
 
 
 def samples_in(data: Any, expected: int) -> int:

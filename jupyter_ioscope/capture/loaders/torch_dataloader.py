@@ -20,9 +20,10 @@ import weakref
 from typing import Any
 
 from jupyter_ioscope.capture.batch_digest import DigestOfMapBatch
-from jupyter_ioscope.capture.loaders._hf_facts import facts_of
+from jupyter_ioscope.capture.loaders import _torch_stateful as stateful
 from jupyter_ioscope.capture.loaders._loader import WorkerSettings
 from jupyter_ioscope.capture.loaders._prepared import Around, around
+from jupyter_ioscope.capture.loaders._torch_describe import describe, describe_iterator, snapshot
 from jupyter_ioscope.capture.loaders._torch_fetch import MARKS, watched_fetchers
 from jupyter_ioscope.capture.loaders._torch_next import (
     ALONE,
@@ -37,90 +38,10 @@ from jupyter_ioscope.capture.loaders._torch_worker import RecordedWorkerLoop, sa
 from jupyter_ioscope.capture.patching import Patches
 from jupyter_ioscope.capture.recorder import OpenEpoch, Recorder
 from jupyter_ioscope.capture.records import SizeOfBatch, Usage, fetch_between, usage
+from jupyter_ioscope.capture.sample_checksums import SampleChecksums
 from jupyter_ioscope.model.profile import Gap
-from jupyter_ioscope.model.records import LoaderInfo
 
-
-def describe(loader: Any, number: int, outside: Around | None = None) -> LoaderInfo:
-    """A DataLoader as the user configured it. Reads plain attributes only."""
-    dataset = loader.dataset
-    iterable = getattr(loader, "_dataset_kind", 0) == 1
-    total: int | None = None
-    try:
-        total = None if iterable else len(loader.sampler)
-    except Exception:  # a user's sampler may raise anything in __len__
-        total = None
-    return LoaderInfo(
-        loader=number,
-        library="torch",
-        class_name=_class_name(outside.wrapper if outside else loader),
-        dataset_class=_class_name(dataset),
-        dataset_kind="iterable" if iterable else "map",
-        num_workers=int(loader.num_workers),
-        batch_size=_batch_size(loader),
-        prefetch_factor=loader.prefetch_factor,
-        persistent_workers=bool(loader.persistent_workers),
-        pin_memory=bool(loader.pin_memory),
-        in_order=bool(getattr(loader, "in_order", True)),
-        start_method=_start_method(loader) if loader.num_workers else None,
-        samples_total=total,
-        workers_before_profile=_running_workers(loader),
-        facts=(
-            *facts_of(dataset),
-            *_collate_fact(loader),
-            *(outside.facts() if outside else ()),
-        ),
-    )
-
-
-def _collate_fact(loader: Any) -> tuple[tuple[str, str], ...]:
-    """("collate", "torch") where torch's own function joins the items, else "own"."""
-    function = getattr(loader, "collate_fn", None)
-    if function is None:
-        return ()
-    module = getattr(function, "__module__", None)
-    return (("collate", "torch" if module == "torch.utils.data._utils.collate" else "own"),)
-
-
-def snapshot(loader: Any) -> Any:
-    """A copy of a loader for later comparisons: same parts, but no iterator and no workers."""
-    copy = object.__new__(type(loader))
-    copy.__dict__.update(loader.__dict__)
-    copy.__dict__["_iterator"] = None
-    return copy
-
-
-def _class_name(value: Any) -> str:
-    kind = type(value)
-    return (
-        kind.__qualname__
-        if kind.__module__ == "__main__"
-        else f"{kind.__module__}.{kind.__qualname__}"
-    )
-
-
-def _batch_size(loader: Any) -> int | None:
-    size = loader.batch_size
-    if size is None:
-        size = getattr(loader.batch_sampler, "batch_size", None)
-    return size if isinstance(size, int) else None
-
-
-def _start_method(loader: Any) -> str | None:
-    import multiprocessing
-
-    context = loader.multiprocessing_context
-    if context is None:
-        return (
-            multiprocessing.get_start_method(allow_none=True)
-            or multiprocessing.get_context().get_start_method()
-        )
-    return str(context.get_start_method())
-
-
-def _running_workers(loader: Any) -> bool:
-    # Not its truth value: that asks for its length, which a stream does not have.
-    return getattr(loader, "_iterator", None) is not None and loader.num_workers > 0
+_MOST_OPEN = 16  # epochs that are open at a time, and remembered
 
 
 class _IterHook:
@@ -145,9 +66,9 @@ class _IterHook:
 class _Hooks:
     """The state shared by all hooks of one profile."""
 
-    def __init__(self, recorder: Recorder, worker_loop: RecordedWorkerLoop) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.worker_loop = worker_loop
+        self.worker_loops: list[RecordedWorkerLoop] = []
         # Begun epochs whose iterator has not been seen yet, with what the iterator will share with
         # its loader. Not the loader itself: `for batch in DataLoader(...)` drops it at once.
         self.pending: list[tuple[OpenEpoch, _Shared]] = []
@@ -157,6 +78,7 @@ class _Hooks:
         self.named: dict[int, Named] = {}  # by id of the name that the iterator gives its waits
         self.sizes: dict[int, SizeOfBatch] = {}  # by loader
         self.digests: dict[int, DigestOfMapBatch] = {}  # by epoch
+        self.again: dict[int, SampleChecksums] = {}  # by epoch
 
     def iter_begins(self, loader: Any, outside: Around | None = None) -> None:
         now_ns = time.monotonic_ns()
@@ -171,7 +93,8 @@ class _Hooks:
             known = self._open_epoch(iterator)
             resets = known.resets + 1 if known else 0
         epoch = self.recorder.open_epoch(number, now_ns, resets)
-        self.worker_loop.loader, self.worker_loop.epoch = number, epoch.epoch
+        for loop in self.worker_loops:
+            loop.loader, loop.epoch = number, epoch.epoch
         self.pending.append((epoch, _shared(loader)))
         del self.pending[:-16]
 
@@ -239,11 +162,25 @@ class _Hooks:
             samples = _samples_of(iterator, data)
             if taken is not None:
                 self._own_fetch(epoch, samples, data, taken, end)
+                self._note_samples(epoch, data, end[0] - taken[0][0])
         else:
             task = _task_returned(iterator, tasks_before)
             if self.recorder.loaders[epoch.loader].workers_before_profile:
                 samples = _samples_of(iterator, caller.f_locals.get("data"))
         self.recorder.wait_ends(epoch, samples, -1, task)
+
+    def _note_samples(self, epoch: OpenEpoch, data: Any, fetch_ns: int) -> None:
+        """Checksums of some samples, by the indices that the sampler gave for the batch."""
+        indices, MARKS.indices = MARKS.indices, None
+        if indices is None:
+            return
+        again = self.again.get(epoch.epoch)
+        if again is None:
+            if len(self.again) >= _MOST_OPEN:
+                self.again.clear()
+            again = self.again[epoch.epoch] = SampleChecksums()
+        notes = again(indices, data, fetch_ns)
+        self.recorder.sample_notes += ((epoch.loader, note) for note in notes)
 
     def _own_fetch(
         self, epoch: OpenEpoch, samples: int, data: Any, taken: tuple[Usage, int], end: Usage
@@ -252,7 +189,7 @@ class _Hooks:
         start, collate_start_ns = taken
         digest_of = self.digests.get(epoch.epoch)
         if digest_of is None:
-            if len(self.digests) >= 16:
+            if len(self.digests) >= _MOST_OPEN:
                 self.digests.clear()
             digest_of = self.digests[epoch.epoch] = DigestOfMapBatch()
         self.recorder.fetches.append(
@@ -270,24 +207,6 @@ class _Hooks:
                 digest=digest_of(data, end[0] - start[0]),
             )
         )
-
-
-def describe_iterator(iterator: Any, number: int) -> LoaderInfo:
-    """An iterator that was made before the profile: what it still tells about its loader."""
-    return LoaderInfo(
-        loader=number,
-        library="torch",
-        class_name="torch.utils.data.dataloader.DataLoader",
-        dataset_class=_class_name(iterator._dataset),
-        dataset_kind="iterable" if iterator._dataset_kind == 1 else "map",
-        num_workers=int(iterator._num_workers),
-        batch_size=getattr(iterator._index_sampler, "batch_size", None),
-        prefetch_factor=getattr(iterator, "_prefetch_factor", None),
-        persistent_workers=bool(iterator._persistent_workers),
-        pin_memory=bool(iterator._pin_memory),
-        in_order=bool(getattr(iterator, "_in_order", True)),
-        workers_before_profile=iterator._num_workers > 0,
-    )
 
 
 _Shared = tuple[Any, Any, int]
@@ -336,8 +255,7 @@ class TorchDataLoader:
         fetch: Any = importlib.import_module("torch.utils.data._utils.fetch")
         worker: Any = importlib.import_module("torch.utils.data._utils.worker")
         profiler: Any = importlib.import_module("torch.autograd.profiler")
-        loop = RecordedWorkerLoop(settings, worker._worker_loop, fetch)
-        hooks = _Hooks(recorder, loop)
+        hooks = _Hooks(recorder)
         code = dataloader._BaseDataLoaderIter.__next__.__code__
         if "record_function" not in code.co_names:
             recorder.gaps.append(
@@ -345,14 +263,18 @@ class TorchDataLoader:
             )
             return
         patches.set(
-            dataloader.DataLoader, "__iter__", _IterHook(dataloader.DataLoader.__iter__, hooks)
-        )
-        patches.set(
             profiler, "record_function", recorded_function(profiler.record_function, code, hooks)
         )
         for name, subclass in watched_fetchers(fetch, recorder.recording_here).items():
             patches.set(fetch, name, subclass)
-        patches.set(worker, "_worker_loop", loop)
+        kinds = [(dataloader.DataLoader, worker)]
+        if (own := stateful.module()) is not None:
+            kinds.append((own.StatefulDataLoader, own))
+        for loader, home in kinds:
+            loop = RecordedWorkerLoop(settings, home._worker_loop, fetch)
+            hooks.worker_loops.append(loop)
+            patches.set(home, "_worker_loop", loop)
+            patches.set(loader, "__iter__", _IterHook(loader.__iter__, hooks))
 
 
 LOADER = TorchDataLoader()

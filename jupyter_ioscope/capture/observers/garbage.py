@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import signal
 import struct
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +18,7 @@ from jupyter_ioscope.model.observed import GcPause
 
 _LEAST_NS = 1_000_000  # shorter pauses are not worth a record
 _MOST = 20_000  # records a process
+_AGAIN_S = 0.01  # after which an interrupt comes again
 _ROW = struct.Struct("<qqii")
 
 Keep = Callable[[int, int, int, int], None]  # start, end, generation, collected
@@ -42,17 +45,31 @@ class Pauses:
             gc.callbacks.remove(self._ran)
 
     def _ran(self, phase: str, info: dict[str, Any]) -> None:
-        now_ns = time.monotonic_ns()
-        if phase == "start":
-            self._began_ns = now_ns
-            return
-        began_ns, self._began_ns = self._began_ns, 0
-        if not began_ns or now_ns - began_ns < _LEAST_NS or self._left <= 0:
-            return
-        if os.getpid() != self._pid:
-            return
-        self._left -= 1
-        self._keep(began_ns, now_ns, info.get("generation", -1), info.get("collected", -1))
+        try:
+            now_ns = time.monotonic_ns()
+            if phase == "start":
+                self._began_ns = now_ns
+                return
+            began_ns, self._began_ns = self._began_ns, 0
+            if not began_ns or now_ns - began_ns < _LEAST_NS or self._left <= 0:
+                return
+            if os.getpid() != self._pid:
+                return
+            self._left -= 1
+            self._keep(began_ns, now_ns, info.get("generation", -1), info.get("collected", -1))
+        except KeyboardInterrupt:
+            _interrupt_again()
+
+
+def _interrupt_again() -> None:
+    """The user's interrupt came while the collector had called us: Python would print what is
+    raised here and go on, and the loop would not end."""
+    if not callable(signal.getsignal(signal.SIGINT)):
+        return
+    # A real signal, which also ends a call that waits.
+    timer = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signal.SIGINT))
+    timer.daemon = True
+    timer.start()
 
 
 def _forget_inherited() -> None:
