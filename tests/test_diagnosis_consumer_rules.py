@@ -160,6 +160,8 @@ def test_reading_files_in_the_step_is_no_checkpoint() -> None:
         (library("Figure.savefig", "matplotlib/figure.py"), "plots"),
         (library("OutStream.write", "ipykernel/iostream.py"), "prints"),
         (library("SummaryWriter.add_histogram", "torch/utils/tensorboard/writer.py"), "logs"),
+        (library("Image.save", "PIL/Image.py"), "writes pictures or sound"),
+        (library("histogram", "numpy/lib/_histograms_impl.py"), "counts values into histograms"),
     ],
 )
 def test_a_step_that_mostly_reports_is_overhead(frame: Frame, word: str) -> None:

@@ -27,9 +27,13 @@ LOGGING = "logging"
 PLOTTING = "plotting"
 PRINTING = "printing"
 WRITING = "writing text"
+PICTURES = "writing pictures or sound"
+COUNTING = "counting values into histograms"
 SYNCING = "waiting until data is on the disk"
 # Calls of the user's lines that leave no frame of their own (functions of C).
-_CALLS = {"os.fsync": SYNCING, "os.fdatasync": SYNCING, "os.sync": SYNCING, "pickle.dump": SAVING}
+_CALLS = {"os.fsync": SYNCING, "os.fdatasync": SYNCING, "os.sync": SYNCING, "pickle.dump": SAVING,
+          "cv2.imwrite": PICTURES, "cv2.VideoWriter.write": PICTURES, "soundfile.write": PICTURES,
+          "torch.histc": COUNTING, "torch.histogram": COUNTING, ".histc": COUNTING}  # fmt: skip
 _CHEAP = (".fileno", ".flush", ".close", ".name", ".write", "open", "os.open", "os.close", "str",
           "len", "os.path.join", "pathlib.Path")  # fmt: skip
 _STEP = (
@@ -49,7 +53,13 @@ _STEP = (
     _Sign(WRITING, ("json/encoder.py", "yaml/representer.py", "yaml/emitter.py")),
     _Sign(WRITING, ("csv.py",), ("DictWriter.writerow", "DictWriter.writerows")),
     _Sign(WRITING, ("pandas/io/formats/", "pandas/io/sql.py", "pandas/io/json/")),
-)
+    _Sign(PICTURES, ("/PIL/Image.py",), ("save",)),
+    _Sign(PICTURES, ("/torchvision/utils.py", "/torchvision/io/"), ("save_image", "make_grid",
+          "write_png", "write_jpeg", "write_video")),
+    _Sign(PICTURES, ("/imageio/", "/skimage/io/"), ("imwrite", "imsave", "mimwrite", "mimsave")),
+    _Sign(PICTURES, ("/scipy/io/wavfile.py", "/soundfile.py", "/torchaudio/"), ("write", "save")),
+    _Sign(COUNTING, ("/numpy/lib/_histograms_impl.py", "/numpy/lib/histograms.py")),
+)  # fmt: skip
 
 # Kinds of work before the first batch.
 IMPORTING = "importing libraries"

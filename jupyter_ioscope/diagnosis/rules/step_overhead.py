@@ -21,6 +21,8 @@ _WORDS = {
     kinds.PLOTTING: "plots",
     kinds.PRINTING: "prints",
     kinds.WRITING: "writes text",
+    kinds.PICTURES: "writes pictures or sound",
+    kinds.COUNTING: "counts values into histograms",
     FLUSHING: "waits until lines are on the disk",
 }
 _ADVICE = {
@@ -32,6 +34,10 @@ _ADVICE = {
     "(tqdm: mininterval=1).",
     kinds.WRITING: "Keep the records in memory and write them every few hundred steps or after "
     "the epoch.",
+    kinds.PICTURES: "Write samples of pictures or sound every few hundred steps, small, or from a "
+    "background thread.",
+    kinds.COUNTING: "Take histograms of weights and gradients every few hundred steps: each "
+    "touches all of their values.",
     FLUSHING: "Write without flush and fsync in the loop, or collect the lines and write them "
     "every few hundred steps.",
 }
