@@ -17,6 +17,9 @@ from jupyter_ioscope.units import percent, plus_minus, seconds, significant
 FEW_BATCHES = 8
 # What other programs cost is said in the first sentence from this part of the loop on.
 MUCH = 0.2
+# Beside a step that comes first: what another cause has to cost, and how long the loop has to wait,
+# for the loader to be worth a look after all.
+_WORTH, _WAITS_TOO = 0.1, 0.3
 NO_BATCH = "The loader gave no batch."
 # States in words, for a cell that got its data from no loader.
 # Exact times of threads are read now and then: of a shorter cell they tell of what was before it.
@@ -57,7 +60,7 @@ def headline(facts: Facts, findings: Sequence[Finding]) -> str:
         return f"Only {only} came: too few to say what limits the loop."
     waited = f"the loop waited for data {percent(facts.waits.wait_fraction)} of the time"
     if first and first.cause == "not_loader_bound" and facts.waits.wait_fraction < 0.5:
-        return f"Nothing to fix here: your own step is the limit; {waited}."
+        return f"{_step_is_first(facts, findings)}; {waited}."
     if first and STEP in first.refines and facts.waits.wait_fraction < 0.5:
         return _of_step(facts, first)
     if first and first.harm and first.share < NOISE_SHARE:  # it is not what the loop waits for
@@ -74,6 +77,14 @@ def _of_unrecorded(first: Finding | None) -> str:
         f"{first.title}. No loader was recognised: the whole cell was judged, and how many batches "
         "it got is not known."
     )
+
+
+def _step_is_first(facts: Facts, findings: Sequence[Finding]) -> str:
+    """Nothing to fix is said only where hardly anything but the step takes time."""
+    others = [row for row in findings[1:] if row.cause != OTHERS and row.share >= _WORTH]
+    if others or facts.waits.wait_fraction >= _WAITS_TOO:
+        return "Your own step takes most of the time"
+    return "Nothing to fix here: your own step is the limit"
 
 
 def _of_step(facts: Facts, first: Finding) -> str:
