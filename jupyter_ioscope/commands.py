@@ -12,7 +12,9 @@ from typing import Any
 from jupyter_ioscope import exports
 from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.tuning import Tuning
+from jupyter_ioscope.progress_line import ProgressLine
 from jupyter_ioscope.recording import Recording
+from jupyter_ioscope.under_way import UnderWay
 
 # Exit codes of commands that come to a verdict.
 FOUND, NOTHING_BETTER = 0, 3
@@ -29,7 +31,7 @@ def add_compare(made: argparse.ArgumentParser) -> None:
     )
     made.add_argument("--cache", choices=("warm", "cold"), default="warm", help="page cache")
     made.add_argument(
-        "--step", type=float, default=0.0, metavar="S", help="seconds that your loop spends a batch"
+        "--step", type=float, metavar="S", help="seconds that your loop spends a batch (default 0)"
     )
     made.set_defaults(whole_cell=False)
     _add_common(made)
@@ -47,27 +49,59 @@ def _add_common(made: argparse.ArgumentParser) -> None:
     )
 
 
-def run_compare(a: Any, b: Any, options: argparse.Namespace) -> Comparison:
-    """Raises as `ioscope.compare` does."""
+def run_compare(
+    a: Any,
+    b: Any,
+    options: argparse.Namespace,
+    line: ProgressLine | None = None,
+    recorded: Recording | None = None,
+) -> Comparison:
+    """`line` shows what is under way, on the terminal if none is given. `recorded`: the loader is
+    the main one of this recording, and its step is wanted. Raises as `ioscope.compare` does."""
     from jupyter_ioscope.api import compare
 
-    toggles = tuple(filter(None, (part.strip() for part in (options.toggles or "").split(","))))
-    return compare(
-        a,
-        b,
-        toggles,
-        cache=options.cache,
-        budget_s=options.budget,
-        step_s=options.step,
-        whole_cell=options.whole_cell,
-    )
+    toggles = toggles_of(options)
+    with UnderWay(line or ProgressLine.of_terminal()) as under_way:
+        if recorded is not None:
+            return recorded.compare(
+                toggles, options.cache, options.budget, under_way.on_progress, under_way.cancel
+            )
+        return compare(
+            a,
+            b,
+            toggles,
+            cache=options.cache,
+            budget_s=options.budget,
+            on_progress=under_way.on_progress,
+            cancel=under_way.cancel,
+            step_s=options.step or 0.0,
+            whole_cell=options.whole_cell,
+        )
 
 
-def run_tune(loader: Any, options: argparse.Namespace) -> Tuning:
-    """Raises as `ioscope.tune` does."""
+def toggles_of(options: argparse.Namespace) -> tuple[str, ...]:
+    """The names after `--toggles`."""
+    return tuple(filter(None, (part.strip() for part in (options.toggles or "").split(","))))
+
+
+def run_tune(
+    loader: Any,
+    options: argparse.Namespace,
+    line: ProgressLine | None = None,
+    recorded: Recording | None = None,
+) -> Tuning:
+    """As `run_compare`. Raises as `ioscope.tune` does."""
     from jupyter_ioscope.api import tune
 
-    return tune(loader, budget_s=options.budget)
+    with UnderWay(line or ProgressLine.of_terminal()) as under_way:
+        if recorded is not None:
+            return recorded.tune(options.budget, under_way.on_progress, under_way.cancel)
+        return tune(
+            loader,
+            budget_s=options.budget,
+            on_progress=under_way.on_progress,
+            cancel=under_way.cancel,
+        )
 
 
 def write_report(recording: Recording, path: str, *profiles: str) -> None:

@@ -78,15 +78,41 @@ def _add_compare(made: argparse.ArgumentParser) -> None:
         action="store_true",
         help="every trial runs the last cell with %%%%ioscope itself, in a copy of this process",
     )
+    made.epilog = (
+        "Of the loader that the last cell with %%%%ioscope iterated, the step is the one recorded "
+        "there, unless --step gives another, and the result says how far the prediction missed."
+    )
 
 
 def _compare(options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:
     other = _named(options.b, namespace) if options.b else None
-    return commands.run_compare(_named(options.a, namespace), other, options)
+    loader, last = _named(options.a, namespace), None
+    if options.toggles and other is None and options.step is None and not options.whole_cell:
+        last = _last_of(loader, namespace)
+    return commands.run_compare(loader, other, options, ProgressLine.of_cell(), last)
 
 
 def _tune(options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:
-    return commands.run_tune(_named(options.a, namespace), options)
+    loader = _named(options.a, namespace)
+    last = _last_of(loader, namespace)
+    return commands.run_tune(loader, options, ProgressLine.of_cell(), last)
+
+
+def _last_of(loader: Any, namespace: Mapping[str, Any]) -> Recording | None:
+    """The last recording of this notebook, if its main loader is this one as it is now."""
+    last = namespace.get("_ioscope")
+    recorded = last.main_loader if isinstance(last, Recording) else None
+    if recorded is None or getattr(recorded, "dataset", None) is not getattr(loader, "dataset", 0):
+        return None
+    from jupyter_ioscope.trials.spec import settings_of, spec_of
+
+    try:
+        then, now = spec_of(recorded), spec_of(loader)
+    except InputError:
+        return None
+    parts = ("sampler", "batch_sampler", "collate_fn", "worker_init_fn", "generator")
+    same = all(getattr(then, part) is getattr(now, part) for part in parts)
+    return last if same and settings_of(then) == settings_of(now) else None
 
 
 def _named(text: str, namespace: Mapping[str, Any]) -> Any:
@@ -104,7 +130,7 @@ def _named(text: str, namespace: Mapping[str, Any]) -> Any:
 
 
 def _storage(options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:
-    return storage_commands.run_storage(options, _last_profile(namespace))
+    return storage_commands.run_storage(options, _last_profile(namespace), ProgressLine.of_cell())
 
 
 def _limits(_options: argparse.Namespace, namespace: Mapping[str, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 import pytest
@@ -108,6 +109,50 @@ def test_other_programs_leave_less_to_gain() -> None:
     busy = builders.profile(workers=2, cpu_fraction=1.0, cpus=4, others_cores=2.0)
     gains = [WhatIf(Facts(row)).ratio(Setting(4)) for row in (quiet, busy)]
     assert gains[0] > gains[1] + 0.1
+
+
+def test_without_workers_a_hand_over_that_no_model_repeats_is_not_counted_twice() -> None:
+    fits = WhatIf(Facts(builders.profile(workers=2, cpu_fraction=1.0, batches=240)))
+    slower = WhatIf(Facts(builders.profile(workers=2, cpu_fraction=1.0, batches=240)))
+    slower.measured = dataclasses.replace(
+        slower.measured, samples_per_s=fits.measured.samples_per_s / 4
+    )
+    alone, like, more = Setting(0), slower.predict(Setting(0)), slower.predict(Setting(4))
+    assert like.samples_per_s == pytest.approx(fits.predict(alone).samples_per_s, rel=0.1)
+    assert slower.ratio(Setting(4)) == fits.ratio(Setting(4))
+    # and the doubt is larger where the model does not repeat what was recorded
+    assert like.high / like.low > 2 * fits.predict(alone).high / fits.predict(alone).low
+    assert more.high / more.low > 2 * fits.predict(Setting(4)).high / fits.predict(Setting(4)).low
+
+
+def stream_of_two(shards: str = "", busy: int = 1) -> WhatIf:
+    """Of a stream with two workers, of which so many delivered."""
+    seen = builders.profile(workers=busy, states=LATENCY, batches=240, step_ms=0.5)
+    info = dataclasses.replace(
+        seen.loaders[0],
+        num_workers=2,
+        dataset_kind="iterable",
+        facts=(("shards", shards),) if shards else (),
+    )
+    return WhatIf(Facts(builders.without(seen, loaders=(info,))))
+
+
+@pytest.mark.parametrize("shards", ["1", ""])
+def test_of_a_stream_of_one_shard_no_setting_of_its_workers_is_promised_anything(
+    shards: str,
+) -> None:
+    what_if = stream_of_two(shards)
+    for setting in (Setting(2, 8), Setting(2, 2, in_order=False), Setting(8), Setting(1)):
+        assert what_if.ratio(setting) == pytest.approx(1.0, abs=0.05)
+
+
+def test_more_workers_help_a_stream_as_far_as_its_shards_go() -> None:
+    what_if = stream_of_two("3", busy=2)
+    assert what_if.ratio(Setting(3)) > 1.2
+    assert what_if.ratio(Setting(8)) == what_if.ratio(Setting(3))
+    # a worker that was seen to deliver has something to do, whatever the dataset says
+    assert stream_of_two("1", busy=2).with_work(4) == 2
+    assert stream_of_two("", busy=2).with_work(4) == 4
 
 
 def test_without_records_of_fetches_nothing_is_predicted() -> None:

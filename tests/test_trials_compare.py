@@ -132,6 +132,15 @@ def test_cold_files_are_evicted_before_each_trial_and_warm_ones_are_there(tmp_pa
     assert (cold.cache, warm.cache) == ("cold", "warm")
     evicted = r"evicted before each trial; at most 0\s% of [1-9]\d? files"
     assert re.search(evicted, cold.cache_text), cold.cache_text
+    assert "of its speed with a warm cache" in cold.cache_text
+
+
+def test_of_a_short_loader_only_first_epochs_are_cold(tmp_path: Path) -> None:
+    paths = make_jpegs(tmp_path, number=6, size=(300, 200))
+    one, two = (DataLoader(Pictures(paths, size=32), batch_size=2) for _ in range(2))
+    found = compare(one, two, budget_s=2, cache="cold")
+    assert {trial.samples for trial in found.trials} == {6}
+    assert any("the first epoch of every run was timed" in note for note in found.notes)
 
 
 def test_without_files_nothing_is_claimed_about_the_cache() -> None:

@@ -49,6 +49,12 @@ def test_a_bound_grows_with_what_is_seen_in_the_work() -> None:
     assert 1 / (1 - 0.7) < most < 1 / (1 - 0.85)
 
 
+def test_where_nearly_everything_could_go_no_bound_is_made_up() -> None:
+    profile = work_values.profile((work_values.JPEG, 1000), step_ms=0.0)
+    spec = spec_of(DataLoader(Sleeping()))
+    assert Predictor(profile, spec).one(chosen("draft_decode")[0]) is None
+
+
 def named(cause: str, share: float, high: float, **settings: Any) -> Prediction:
     """Of a loader whose diagnosis names the toggle in a finding."""
     profile = work_values.profile((work_values.JPEG, 800), (work_values.USER, 200), step_ms=0.1)
@@ -105,6 +111,8 @@ def test_workers_without_a_shard_are_predicted_to_bring_nothing() -> None:
     found = Predictor(profile, spec_of(DataLoader(OneShard(), num_workers=1)))
     more = found.all(chosen(["workers=4"]))["workers=4"]
     assert more.ratio == pytest.approx(1.0, abs=0.05)
+    two = spec_of(DataLoader(OneShard(), num_workers=2))
+    assert "the only shard" in chosen("in_order")[0].refusal(two)
 
 
 def test_settings_together_are_one_prediction_and_bounds_are_not_added_up() -> None:

@@ -19,7 +19,7 @@ from jupyter_ioscope.trials.same_data import same_data
 from jupyter_ioscope.trials.spec import LoaderSpec, spec_of
 from tests.trial_loaders import Augmented, Counting, Losing, Sleeping
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.beside]
 DATA = Sleeping(48, 0.0)
 
 
@@ -123,6 +123,27 @@ def test_random_contents_are_compared_by_index_and_shape_only(before: int, after
     assert found.verdict == "not_checked"
     assert "drawn at random" in found.text
     assert "samples by index, shapes and types agree" in found.text
+
+
+def test_contents_that_no_seed_repeats_are_told_apart_from_seeded_ones() -> None:
+    class Unrepeatable(Sleeping):
+        def __getitem__(self, index: int) -> Any:
+            import random
+
+            return torch.full((8,), random.SystemRandom().random() * 1e6), index
+
+    found = check(DataLoader(Unrepeatable(48, 0.0), 4), prefetch_factor=None)
+    assert found.verdict == "not_checked"
+    assert "without a seed, or the data change meanwhile" in found.text
+
+
+def test_what_differs_late_is_not_taken_for_random() -> None:
+    class Late(Sleeping):
+        def __getitem__(self, index: int) -> Any:
+            return torch.full((8,), 1000.0 if index == 40 else float(index)), index
+
+    found = check(DataLoader(DATA, 4), DataLoader(Late(48, 0.0), 4), toggled=False)
+    assert found.verdict == "different"
 
 
 def test_random_contents_under_the_same_workers_are_identical_because_the_seed_is() -> None:

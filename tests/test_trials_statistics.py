@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import pytest
 
 from jupyter_ioscope.trials import statistics
+from jupyter_ioscope.trials.pairs import Pairs
 from jupyter_ioscope.trials.statistics import Interval, interval
 from tests.bench import peeking
 
@@ -188,6 +190,46 @@ def test_noise_of_one_size_does_not_raise_false_alarms() -> None:
             seen = peeking.looks([draw() for _ in range(30)])
             alarms += any(one in ("faster", "slower") for one in seen)
         assert alarms / 1000 <= 0.05, name
+
+
+def in_pairs(logs_of_trials: Sequence[float], rng: random.Random) -> list[float]:
+    """ln(B / A) of equal arms whose trials run one after the other in the order of a comparison."""
+    pairs = Pairs(cast(Any, (None, None)), cold=False)
+    pairs._order = rng
+    found = []
+    for one, two in zip(logs_of_trials[::2], logs_of_trials[1::2], strict=True):
+        found.append(two - one if pairs._arms() == "AB" else one - two)
+        pairs.trials += cast(Any, (None, None))
+    return found
+
+
+def test_trials_at_one_of_two_speeds_do_not_raise_false_alarms() -> None:
+    """Each speed with a jitter of a tenth: values that differ, so that only the order of pairs and
+    the trials in which both arms have one speed keep them from agreeing by chance."""
+    rng = random.Random(11)
+
+    def at_random(last: float, number: int) -> float:
+        return rng.choice((0.0, 0.3))
+
+    def now_and_then(last: float, number: int) -> float:
+        return 0.3 - last if rng.random() < 0.2 else last
+
+    def every_other(last: float, number: int) -> float:
+        return last if rng.random() < 0.1 else 0.3 - last
+
+    def second_of_a_pair(last: float, number: int) -> float:
+        return 0.3 * (number % 2)
+
+    for speed in (at_random, now_and_then, every_other, second_of_a_pair):
+        alarms = 0
+        for _ in range(500):
+            speeds = [0.0]
+            for number in range(32):
+                speeds.append(speed(speeds[-1], number))
+            trials = [one + rng.gauss(0, 0.03) for one in speeds[1:]]
+            seen = peeking.looks(in_pairs(trials, rng))
+            alarms += any(one in ("faster", "slower") for one in seen)
+        assert alarms / 500 <= 0.05, speed.__name__
 
 
 def test_clear_effects_still_end_after_about_four_pairs() -> None:

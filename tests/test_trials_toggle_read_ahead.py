@@ -130,7 +130,7 @@ def test_where_nothing_can_be_asked_for_it_is_refused(
 def test_a_look_at_every_sample_must_not_take_long(
     paths: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_ahead, "_WHOLE_S", 0.0)
+    monkeypatch.setattr(read_ahead, "_WHOLE", 0)
     with pytest.raises(TrialError, match="no list of paths"):
         tried(TOGGLE, DataLoader(Computed(paths), batch_size=8))
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from torch.utils.data import DataLoader
 
 import jupyter_ioscope as ioscope
 from jupyter_ioscope.errors import InputError, TrialError
-from jupyter_ioscope.model.prediction import Setting
+from jupyter_ioscope.model.prediction import Predicted, Setting
+from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.tuning import Tuning
 from jupyter_ioscope.trials import tuner
+from jupyter_ioscope.trials.code import code_of
 from jupyter_ioscope.trials.compare import compare
 from jupyter_ioscope.trials.progress import Progress
 from jupyter_ioscope.trials.room import Room, free_memory_bytes
+from jupyter_ioscope.trials.runner import Runner
+from jupyter_ioscope.trials.spec import spec_of
 from jupyter_ioscope.trials.step import Step
-from jupyter_ioscope.trials.tuner import step_of, tune
+from jupyter_ioscope.trials.tuner import _Tuner, step_of, tune, with_setting
 from tests import builders
 from tests.leftovers import nothing_left_behind
 from tests.trial_loaders import Raising, Sleeping, random_states
@@ -91,6 +95,56 @@ def test_cancelling_leaves_nothing_and_tells_what_was_tried() -> None:
         assert not thread.is_alive()
     assert found[0].cancelled
     assert found[0].tried[0].setting == found[0].current
+
+
+@pytest.mark.usefixtures("short_search", "own_temporary_folder", "short_trials")
+def test_cancelling_the_pairs_at_the_end_keeps_what_was_tried() -> None:
+    cancel = threading.Event()
+    loader = DataLoader(Sleeping(4000, wait_s=0.02), batch_size=2)
+
+    def stop(progress: Progress) -> None:
+        if "comparing the samples" in progress.text:
+            cancel.set()
+
+    found = tune(loader, budget_s=20, cancel=cancel, on_progress=stop)
+    assert found.cancelled
+    assert found.best.workers > 0
+    assert len(found.tried) > 1
+
+
+def epochs(workers: int, start_ms: float, batches: int = 20) -> Profile:
+    return builders.profile(workers, epochs=4, batches=batches, start_ms=start_ms)
+
+
+@pytest.mark.parametrize(
+    ("profile", "keep"),
+    [
+        (epochs(2, 300.0), True),
+        (epochs(2, 1.0, 100), False),
+        (epochs(0, 300.0), False),
+        (None, False),
+    ],
+)
+def test_workers_are_kept_where_a_profile_shows_what_their_starts_cost(
+    profile: Profile | None, keep: bool
+) -> None:
+    spec = spec_of(DataLoader(Sleeping(), num_workers=2))
+    made = _Tuner(cast(Runner, None), spec, 10.0, profile)
+    assert made._restarts_cost(Setting(2)) is keep
+    assert not made._restarts_cost(Setting(0))
+    changed = with_setting(spec, Setting(2), keep)
+    assert changed.persistent_workers is keep
+    assert ("persistent_workers=True" in code_of(spec, changed)) is keep
+
+
+def test_the_prediction_is_that_of_the_best_against_the_loader_as_it_is() -> None:
+    made = _Tuner(cast(Runner, None), spec_of(DataLoader(Sleeping())), 10.0, None)
+    best = Setting(2)
+    made.predicted = (Predicted(Setting(0), 50, 40, 62.5), Predicted(best, 100, 100, 100))
+    told = made._foretold(best)
+    assert told is not None
+    assert (told.ratio, told.low, told.high) == pytest.approx((2.0, 1.6, 2.5))
+    assert made._foretold(Setting(8)) is None
 
 
 def test_a_loader_that_fails_is_an_error_with_its_own_words() -> None:

@@ -47,6 +47,14 @@ def test_the_first_line_says_what_to_use_and_how_sure_that_is() -> None:
     assert "64 workers" in text
 
 
+def test_workers_that_stay_are_part_of_what_to_use() -> None:
+    found = replace(tuning(), keep_workers=True)
+    assert "Use 4 workers × 2 ahead, kept between epochs, instead of" in headline(found)
+    only = replace(found, best=found.current)
+    assert headline(only).startswith("Keep 2 workers × 2 ahead, and the workers between epochs")
+    assert "persistent_workers=True" in str(only)
+
+
 def test_a_loader_to_keep_is_said_to_be_kept() -> None:
     assert headline(tuning(changed=False)).startswith("Keep 2 workers")
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from statistics import median
 
 from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.hf_facts import HfFacts
 from jupyter_ioscope.diagnosis.loader_model import SHORT_TRANSIT_NS, Piece, samples_per_s
 from jupyter_ioscope.diagnosis.recorded import arrived_in_wait
 from jupyter_ioscope.diagnosis.spread import together
@@ -31,6 +32,8 @@ COPIED_BYTES_PER_NS = 2.0
 MODEL_ERROR = 0.10
 DOUBLING_ERROR = 0.04  # for every factor of two in the number of workers
 NEW_WORKERS_ERROR = 0.15  # the hand-over was never seen
+# Of ln(modelled / measured) of what was recorded: half of it may be another one elsewhere.
+MISFIT_PART = 0.5
 NO_STATES_ERROR = 0.10  # waiting for a core cannot be told from other waits
 
 
@@ -84,6 +87,9 @@ class WhatIf:
     def ratio(self, setting: Setting) -> float:
         """Modelled rate of `setting` over that of the loader as it was recorded."""
         before = self._rate(self.current)
+        if self.current.workers and not setting.workers and not self._quiet:
+            # What the model gets wrong about the hand-over goes with it, and does not cancel out.
+            before = self.measured.samples_per_s
         return self._rate(setting) / before if before > 0 else 1.0
 
     def prediction(self, setting: Setting) -> Prediction:
@@ -97,7 +103,21 @@ class WhatIf:
         )
         return Prediction(ratio, ratio / spread, ratio * spread, how)
 
+    def with_work(self, workers: int, shards: int = 0) -> int:
+        """How many of so many workers have anything to do: each shard of a stream is read by one.
+        `shards` is what the dataset itself says of them, 0 where it does not. Workers that were
+        seen to deliver have a shard, whatever it says."""
+        info, idle = self.facts.loader, self.facts.workers_without_work
+        stream = info.dataset_kind == "iterable"
+        if stream and not shards:
+            shards = max(0, HfFacts(self.facts).number("shards"))
+        if not shards and not (stream and idle):
+            return workers
+        busy = 0 if self.facts.alone else info.num_workers - idle
+        return min(workers, max(shards, busy))
+
     def _rate(self, setting: Setting) -> float:
+        setting = setting._replace(workers=self.with_work(setting.workers))
         if setting not in self._known:
             self._known[setting] = samples_per_s(self.pieces, setting, self.cores(setting))
         return self._known[setting]
@@ -114,7 +134,16 @@ class WhatIf:
         if not self._sampled:
             errors.append(NO_STATES_ERROR)
         errors.append(self.measured.error / self.measured.samples_per_s)
+        errors.append(MISFIT_PART * abs(self._misfit))
         return min(1.0, together(*errors))
+
+    @cached_property
+    def _misfit(self) -> float:
+        """ln of the modelled over the measured rate of the loader as it was recorded. On a crowded
+        machine a batch waits at every hand-over for a core, which no model of its own costs
+        repeats."""
+        modelled = 0.0 if self._quiet else self._rate(self.current)
+        return math.log(modelled / self.measured.samples_per_s) if modelled > 0 else 0.0
 
     @cached_property
     def _sampled(self) -> bool:

@@ -31,8 +31,10 @@ class Tuning:
     """The setting to use, and everything that led to it.
 
     `best` has the fewest workers among the settings that are as fast as the fastest within
-    `margin`. `comparison` is the final A/B of `best` against the loader as it is; None where
-    `best` is the loader as it is.
+    `margin`. `keep_workers`: they should also live on between epochs (`persistent_workers`),
+    because a profile of several epochs showed that starting them again costs something.
+    `comparison` is the final A/B of all that against the loader as it is; None where nothing would
+    change.
     """
 
     current: Setting
@@ -47,15 +49,18 @@ class Tuning:
     isolation_text: str
     notes: tuple[str, ...] = ()
     cancelled: bool = False
+    keep_workers: bool = False
 
     @property
     def changed(self) -> bool:
-        return self.best != self.current
+        return self.best != self.current or self.keep_workers
 
     def __str__(self) -> str:
         what = f"num_workers={self.best.workers}"
         if self.best.workers:
             what += f", prefetch_factor={self.best.prefetch}"
+        if self.keep_workers:
+            what += ", persistent_workers=True"
         if not self.changed:
             return f"{what}: the loader as it is; {len(self.tried)} settings were timed"
         told = str(self.comparison) if self.comparison is not None else "not compared yet"

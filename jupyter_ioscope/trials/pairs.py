@@ -33,6 +33,8 @@ class Pairs:
         self.files: list[str] = []
         self.trials: list[Trial] = []
         self.cached: list[Residency] = []
+        # Samples a second of arm A with its files in the page cache, where trials are cold.
+        self.warm_rate = 0.0
         # Its own generator: the user's random state is not ours to advance.
         self._order = random.Random(os.urandom(8))
         self._first = ""  # arm of the pair before

@@ -129,6 +129,11 @@ def read_once(plan: Plan, pilots: tuple[Pilot, Pilot]) -> Plan:
     return plan._replace(samples=int(steady))
 
 
+def first_epoch(plan: Plan) -> Plan:
+    """`plan` for a cold page cache: what is read again is not cold any more."""
+    return plan._replace(mode="epochs", epochs=1, let_pass=0)
+
+
 def epochs_plan(first: Plan, pilots: tuple[Pilot, Pilot], left_s: float) -> Plan | None:
     """Whole epochs, or None when they are too long for the budget."""
     longest = max(pilot.epoch_s for pilot in pilots)

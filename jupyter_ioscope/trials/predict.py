@@ -33,6 +33,8 @@ _OF_A_FIX = (
     "read_amplification",
     "repeated_deterministic_transform",
 )
+# Of a loop in which nearly everything could go, the rest is within the error: no bound is known.
+_MOST_BOUND = 0.95
 # Stack samples of fetching without one of a kind of work: it is less than 6 % of them (rule of
 # three for 95 %).
 _ENOUGH_SAMPLES = 50
@@ -140,11 +142,8 @@ class Predictor:
         )
         if same != self._spec or spec == self._spec:
             return None
-        workers = spec.num_workers
-        if spec.shards:  # workers without a shard do nothing: they bring nothing
-            workers = min(workers, max(spec.shards, self._spec.num_workers))
-        setting = Setting(workers, spec.prefetch or 2, spec.in_order)
-        return self._what_if.prediction(setting)
+        workers = self._what_if.with_work(spec.num_workers, spec.shards)
+        return self._what_if.prediction(Setting(workers, spec.prefetch or 2, spec.in_order))
 
     def _saving(self, toggle: Toggle) -> Prediction | None:
         """Of toggles that make work cheaper: no more than that work takes, and no more than the
@@ -173,14 +172,13 @@ class Predictor:
         # their CPU alone would be too small a bound.
         part, doubt = min(1.0, fraction), min(1.0, error)
         gain = self._facts.gain(Without(part, off_cpu=part), Without(doubt, off_cpu=doubt))
-        high = min(0.99, gain.high)
-        if high <= 0:
+        if not 0 < gain.high <= _MOST_BOUND:
             return None
         how = (
             f"{percent(fraction)} of the samples of fetching are in what this makes cheaper; "
             "removing all of it would bring the larger number."
         )
-        return Prediction(math.nan, 1.0, 1 / (1 - high), how)
+        return Prediction(math.nan, 1.0, 1 / (1 - gain.high), how)
 
     def _without_restarts(self) -> Prediction | None:
         """Of workers that stay: every epoch after the first begins without their start."""

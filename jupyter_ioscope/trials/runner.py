@@ -16,7 +16,7 @@ from jupyter_ioscope.trials.outcome import Watch
 from jupyter_ioscope.trials.plan import Pilot, pilot_of
 from jupyter_ioscope.trials.progress import Reporter
 from jupyter_ioscope.trials.room import memory_limit_bytes
-from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.spec import LOOK_S, LoaderSpec
 from jupyter_ioscope.trials.step import NO_STEP, Step
 from jupyter_ioscope.trials.toggle import Toggle
 from jupyter_ioscope.trials.trial import Plan, timed
@@ -55,9 +55,11 @@ class Runner:
         """What to know about these runs, for the notes of the result."""
         return [_STEP if step == NO_STEP else step.text()]
 
-    def learn(self, toggle: Toggle, spec: LoaderSpec) -> dict[str, Any]:
-        """The facts that a toggle asks for before it can be applied."""
+    def learn(self, toggle: Toggle, spec: LoaderSpec, look_s: float = LOOK_S) -> dict[str, Any]:
+        """The facts that a toggle asks for before it can be applied, from looks at samples of about
+        `look_s` seconds."""
         assert toggle.learn is not None
+        spec = spec.changed(look_s=look_s)
         job = Job("B", run_learn, (toggle.learn, spec, self.seed), needs_child=True)
         return self.isolation.run(job, self.watch)[0]
 

@@ -8,6 +8,7 @@ for between A and A with B's workers, and between A and A under another seed.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 
@@ -21,6 +22,12 @@ from jupyter_ioscope.trials.spec import LoaderSpec
 Deliver = Callable[[str, LoaderSpec, Limit, "int | None"], Delivered]
 _ANOTHER_SEED = 90_210
 _LIMIT = Limit()
+_FEW = 32  # samples that are looked at again
+_RANDOM = "Contents are drawn at random"
+_UNSEEDED = (
+    "Two runs of A with one seed differ, too: contents are drawn at random without a seed, or the "
+    "data change meanwhile"
+)
 _LIMIT_ITERABLE = Limit(samples=2_000)  # a whole epoch tells more: samples have no ids
 _MOST_ROWS, _ROWS_S = 200_000, 15.0
 
@@ -198,7 +205,7 @@ class _Check:
             "multiprocessing_context": self.spec_b.multiprocessing_context,
         }
         like_b = self.spec_a.changed(**workers)
-        base = a
+        base, few = a, self._few(a, b, number)
         if self.spec_a.num_workers != self.spec_b.num_workers:
             base = self.deliver("A", like_b, self.limit, None)
             if base.digests[:number] == b.digests[:number]:
@@ -207,30 +214,39 @@ class _Check:
         found = difference(base, b)
         if found.close:
             return SameData("close", f"{_first(a, b)}: {found.text}.", number, found.largest)
-        again = self.deliver("A", like_b, self.limit, None)
-        if again.digests[:number] != base.digests[:number]:
-            return self._random(a, b, number)
-        if self._is_random():
+        again = self.deliver("A", like_b, few, None)
+        if not _alike(again, base):
+            return self._random(a, b, number, _UNSEEDED)
+        if self._is_random(few):
             return self._random(a, b, number)
         return SameData("different", f"The contents differ: {found.text}.", number)
 
-    def _is_random(self) -> bool:
-        alone = self.spec_a.changed(num_workers=0, prefetch_factor=None, persistent_workers=False)
-        one = self.deliver("A", alone, self.limit, None)
-        two = self.deliver("A", alone, self.limit, _ANOTHER_SEED)
-        number = min(len(one.digests), len(two.digests))
-        return one.ids == two.ids and one.digests[:number] != two.digests[:number]
+    def _few(self, a: Delivered, b: Delivered, number: int) -> Limit:
+        """Enough samples to hold the first that differs, and the next ones: whether contents are
+        random shows in these, and without workers all of them would take long."""
+        at = next((i for i in range(number) if a.digests[i] != b.digests[i]), 0)
+        samples = math.ceil(2 * (at + 1) * a.samples / max(1, len(a.digests)))
+        return self.limit._replace(samples=min(self.limit.samples, max(_FEW, samples)))
 
-    def _random(self, a: Delivered, b: Delivered, number: int) -> SameData:
+    def _is_random(self, few: Limit) -> bool:
+        alone = self.spec_a.changed(num_workers=0, prefetch_factor=None, persistent_workers=False)
+        one = self.deliver("A", alone, few, None)
+        two = self.deliver("A", alone, few, _ANOTHER_SEED)
+        return one.ids == two.ids and not _alike(one, two)
+
+    def _random(self, a: Delivered, b: Delivered, number: int, why: str = _RANDOM) -> SameData:
         same = a.forms[:number] == b.forms[:number]
         what = "samples by index, shapes and types agree" if a.ids else "shapes and types agree"
         if not same:
             what = "their shapes vary too" if self.iterable else "indices agree, shapes vary too"
-        text = (
-            f"Contents are drawn at random, so they were not compared value by value; {what} "
-            f"({number} samples)."
-        )
+        text = f"{why}, so they were not compared value by value; {what} ({number} samples)."
         return SameData("not_checked", text, number)
+
+
+def _alike(one: Delivered, two: Delivered) -> bool:
+    """Whether two deliveries agree as far as both go."""
+    number = min(len(one.digests), len(two.digests))
+    return one.digests[:number] == two.digests[:number]
 
 
 def _repeats(counts: Counter[str]) -> str:

@@ -13,6 +13,7 @@ from jupyter_ioscope.trials.pairs import Pairs
 from jupyter_ioscope.trials.plan import (
     Pilot,
     epochs_plan,
+    first_epoch,
     is_short,
     pilot_plan,
     read_before,
@@ -23,14 +24,15 @@ from jupyter_ioscope.trials.plan import (
 from jupyter_ioscope.trials.result import Draft, comparison
 from jupyter_ioscope.trials.runner import Runner
 from jupyter_ioscope.trials.same_data import same_data
-from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.spec import LOOK_S, LoaderSpec
 from jupyter_ioscope.trials.statistics import ALPHA
 from jupyter_ioscope.trials.step import NO_STEP, Step
-from jupyter_ioscope.trials.toggle import Toggle, refuse_or_pass
+from jupyter_ioscope.trials.toggle import Toggle, agree_or_pass, refuse_or_pass
 from jupyter_ioscope.trials.trial import Plan
 from jupyter_ioscope.units import significant
 
 _CHECKS = 15  # part of the budget in which samples of A may be gathered for comparing them
+_LOOKS, _LEAST_LOOK_S = 10, 1.0  # part of it in which toggles may look at samples
 
 
 class Session:
@@ -73,7 +75,9 @@ class Session:
         """Make arm B, and see that both arms work and deliver the same samples."""
         spec_a, spec_b = self.specs
         reporter = self.runner.reporter
+        agree_or_pass(self.toggles)
         unwritten = []
+        look_s = self._look_s()
         for toggle in self.toggles:
             refuse_or_pass(toggle, spec_b)
             if toggle.learn is None or toggle.apply_learnt is None:
@@ -81,7 +85,7 @@ class Session:
             else:
                 reporter.stage("preparing", f"seeing whether {toggle.name} applies")
                 said = (spec_b.before, spec_b.written)
-                spec_b = toggle.apply_learnt(spec_b, self.runner.learn(toggle, spec_b))
+                spec_b = toggle.apply_learnt(spec_b, self.runner.learn(toggle, spec_b, look_s))
                 unwritten += [toggle] if said == (spec_b.before, spec_b.written) else []
         self.specs = (spec_a, spec_b)
         self.draft.pairs.specs = self.specs
@@ -94,11 +98,18 @@ class Session:
             self.runner.deliver, spec_a, spec_b, bool(self.toggles), longest_s
         )
 
+    def _look_s(self) -> float:
+        """How long a toggle may look at samples: all of them together a tenth of the budget."""
+        looking = sum(toggle.learn is not None for toggle in self.toggles)
+        return min(LOOK_S, max(_LEAST_LOOK_S, self.budget_s / _LOOKS / max(1, looking)))
+
     def _measure(self) -> None:
         spec_a, spec_b = self.specs
         pairs = self.draft.pairs
         plan, files = self._warmed(*self._plan())
         pairs.files = sorted(files)
+        if self.cold and files:
+            pairs.warm_rate = self._warm_rate(plan)
         pairs.run(self.runner, plan, self.budget_s)
         said = [*dict.fromkeys((*spec_a.notes, *spec_b.notes)), *self.draft.notes]
         said += self.runner.said(self.step)
@@ -107,6 +118,14 @@ class Session:
             said.append(f"Every trial timed the same {counts.pop():,} samples, after a warm-up.")
         said += pairs.doubts()
         self.draft.notes = tuple(said)
+
+    def _warm_rate(self, plan: Plan) -> float:
+        """Samples a second of arm A over what was just read; 0 where none of it was steady."""
+        self.runner.reporter.stage("preparing", "arm A with a warm cache")
+        try:
+            return self.runner.trial("A", self.specs[0], plan, -1).samples_per_s
+        except TimeoutError:
+            return 0.0
 
     def _warmed(
         self, plan: Plan, pilots: tuple[Pilot, Pilot], files: set[str]
@@ -145,35 +164,55 @@ class Session:
         return self._length(first, pilots), pilots, files_a | files_b
 
     def _length(self, first: Plan, pilots: tuple[Pilot, Pilot]) -> Plan:
-        spec_a, spec_b = self.specs
-        reporter = self.runner.reporter
-        left_s = max(0.0, self.budget_s - reporter.age_s())
+        left_s = max(0.0, self.budget_s - self.runner.reporter.age_s())
         short = any(is_short(p, spec) for p, spec in zip(pilots, self.specs, strict=True))
-        reasons = [f"{t.name} works between epochs" for t in self.toggles
-                   if t.end_point == "epochs"]  # fmt: skip
-        if spec_a.in_order != spec_b.in_order:
-            reasons.append("Batches overtake each other")
-        if short or reasons:
-            whole = epochs_plan(first, pilots, left_s)
-            if short:
-                self._say("An epoch ends before the loader is steady, so whole epochs were timed.")
-                return whole or first._replace(mode="epochs")
+        reason = "An epoch ends before the loader is steady" if short else self._why_epochs()
+        if reason:
+            whole = self._epochs(first, pilots, left_s, short)
             if whole is not None:
-                self._say(f"{reasons[0]}, so whole epochs were timed.")
+                timed = "the first epoch of every run was" if self.cold else "whole epochs were"
+                start = ", its start included" if self.cold else ""
+                self._say(f"{reason}, so {timed} timed{start}.")
                 return whole
-            longest = max(pilot.epoch_s for pilot in pilots)
-            span = f"about {significant(longest, 2)} s" if math.isfinite(longest) else "endless"
-            left = (
-                "that of the steady part, without its gain"
-                if "between" in reasons[0]
-                else "that of a part of it, in which slow batches may be missing"
-            )
-            self._say(
-                f"{reasons[0]}, and an epoch ({span}) is too long to time several in this budget: "
-                f"the ratio is {left}."
-            )
+            self._say(f"{reason}, and {self._why_steady(pilots)}.")
         plan = steady_plan(first, pilots, self.specs, left_s)
         return read_once(plan, pilots) if self.cold else plan
+
+    def _why_epochs(self) -> str:
+        """Why the arms differ in something that a steady stretch does not show, or ""."""
+        spec_a, spec_b = self.specs
+        for toggle in self.toggles:
+            if toggle.end_point == "epochs":
+                return f"{toggle.name} works between epochs"
+        if spec_a.persistent_workers != spec_b.persistent_workers:
+            return "persistent_workers works between epochs"
+        return "Batches overtake each other" if spec_a.in_order != spec_b.in_order else ""
+
+    def _epochs(
+        self, first: Plan, pilots: tuple[Pilot, Pilot], left_s: float, short: bool
+    ) -> Plan | None:
+        """Whole epochs to time; None where they take too long, or would not show it."""
+        whole = epochs_plan(first, pilots, left_s)
+        if short:
+            whole = whole or first._replace(mode="epochs")
+        if whole is None or not self.cold:
+            return whole
+        return first_epoch(whole) if short or "between" not in self._why_epochs() else None
+
+    def _why_steady(self, pilots: tuple[Pilot, Pilot]) -> str:
+        """Why no whole epochs were timed, and what the ratio is then."""
+        between = "between" in self._why_epochs()
+        longest = max(pilot.epoch_s for pilot in pilots)
+        span = f"about {significant(longest, 2)} s" if math.isfinite(longest) else "endless"
+        why = f"an epoch ({span}) is too long to time several in this budget"
+        if self.cold and between:
+            why = "what a second one reads is not cold"
+        left = (
+            "that of the steady part, without its gain"
+            if between
+            else "that of a part of it, in which slow batches may be missing"
+        )
+        return f"{why}: the ratio is {left}"
 
     def _say(self, text: str) -> None:
         self.draft.notes = (*self.draft.notes, text)

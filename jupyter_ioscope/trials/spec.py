@@ -13,6 +13,8 @@ from jupyter_ioscope.model.records import DEFAULT_PREFETCH
 from jupyter_ioscope.optional import loaded
 from jupyter_ioscope.trials import prepared as wrapped
 
+LOOK_S = 6.0  # enough for slow samples, short beside a usual budget
+
 
 class InChild(Protocol):
     """A change made inside a trial's child process only (and in its workers). Picklable."""
@@ -32,8 +34,9 @@ class LoaderSpec:
     not a DataLoader. `prepared`: what stands around the DataLoader. `rows` delivers the numbers of
     A's rows in the order in which this spec delivers the rows, where the order is another one.
     `rows_in_batch`: the dataset makes batches of so many rows itself (`stream.batch(n)`,
-    `dataset.iter(n)`); None where an item is a sample. `folder` is given to `Toggle.learn` only:
-    files left there live as long as the comparison.
+    `dataset.iter(n)`); None where an item is a sample. `folder` and `look_s` are for `Toggle.learn`
+    only: files left there live as long as the comparison, and a look at samples may take so many
+    seconds.
     """
 
     loader_class: type
@@ -61,6 +64,7 @@ class LoaderSpec:
     direct: bool = False
     rows: LoaderSpec | None = None
     folder: str = ""
+    look_s: float = LOOK_S
     prepared: wrapped.Prepared | None = None
     rows_in_batch: int | None = None
 
@@ -119,7 +123,7 @@ def spec_of(loader: Any, argument: str = "loader") -> LoaderSpec:
         )
     own_init = type(loader).__init__ is not _plain_class().__init__
     spec = LoaderSpec(
-        loader_class=type(loader),
+        loader_class=getattr(type(loader), "_ioscope_of", type(loader)),
         dataset=loader.dataset,
         batch_size=loader.batch_size,
         sampler=loader.sampler,

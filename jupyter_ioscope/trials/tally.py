@@ -13,7 +13,7 @@ from jupyter_ioscope.trials.step import NO_STEP, Step
 class Plan(NamedTuple):
     """How long to run. `discard` batches after each start of an epoch say nothing; the stretch
     then ends after `samples` (0: after `seconds` and `batches`), at a whole round of the workers,
-    or after `max_s` in any case. In mode "epochs" one epoch is let pass and `epochs` are timed.
+    or after `max_s` in any case. In mode "epochs" so many are let pass and `epochs` are timed.
     `step` stands in for the user's own time with each batch."""
 
     mode: str  # "steady" or "epochs"
@@ -24,6 +24,7 @@ class Plan(NamedTuple):
     batches: int = 1
     max_s: float = 60.0
     epochs: int = 1
+    let_pass: int = 1
     step: Step = NO_STEP
 
 

@@ -25,6 +25,7 @@ class Toggle:
     `order`: toggles that make others possible come first. `saves` are the kinds of work (see
     `diagnosis.work_kinds`) that it makes cheaper. `number` gives the same toggle with a number of
     the user's, for names like "workers=8". `direct`: it also fits loops over a dataset itself.
+    `decides` names the one thing that it settles: of toggles that settle the same, one can be on.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Toggle:
     saves: tuple[str, ...] = ()
     number: Callable[[int], Toggle] | None = None
     direct: bool = False
+    decides: str = ""
 
     def refusal(self, spec: LoaderSpec) -> str:
         """Why it does not apply to `spec`, or "". Cheap, and raises nothing."""
@@ -92,6 +94,18 @@ def _named(item: object, known: Mapping[str, Toggle]) -> Toggle:
             f"toggles holds {item!r}: give {name} a whole number from 1 to {MOST}{none}"
         )
     return toggle.number(int(text))
+
+
+def agree_or_pass(toggles: Iterable[Toggle]) -> None:
+    """Raises TrialError when two of the toggles settle the same thing, each in its own way."""
+    known: dict[str, Toggle] = {}
+    for toggle in toggles:
+        other = known.setdefault(toggle.decides, toggle) if toggle.decides else toggle
+        if other is not toggle:
+            raise TrialError(
+                f"arm B: {other.name!r} and {toggle.name!r} both decide {toggle.decides}: give one "
+                "of them"
+            )
 
 
 def refuse_or_pass(toggle: Toggle, spec: LoaderSpec) -> None:

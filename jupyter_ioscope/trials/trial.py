@@ -67,15 +67,15 @@ class _Run:
         return tally.result()
 
     def epochs(self) -> dict[str, Any]:
-        tally = self.tally
-        for epoch in range(1 + self.plan.epochs):
+        tally, let_pass = self.tally, self.plan.let_pass
+        for epoch in range(let_pass + self.plan.epochs):
+            if epoch == let_pass:
+                tally.meter.start()
             samples = batches = 0
             for number, count in self._epoch():
                 batches, samples = number + 1, samples + count
                 tally.counted(count)
             tally.epoch_ended(batches, samples)
-            if epoch == 0:
-                tally.meter.start()
         # An epoch is over when the loader says so, with its workers' end.
         tally.meter.stop(time.monotonic_ns())
         return tally.result()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -13,7 +15,7 @@ from jupyter_ioscope.diagnosis.what_if import WhatIf
 from jupyter_ioscope.errors import InputError, IoscopeError, NotMeasuredError, TrialError
 from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.files import load
-from jupyter_ioscope.model.prediction import Predicted, Setting
+from jupyter_ioscope.model.prediction import Predicted, Prediction, Setting
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.tuning import LeftOut, Tried, Tuning
 from jupyter_ioscope.trials.alone import alone
@@ -38,6 +40,7 @@ _PROFILE_PART, _RUN_PART, _SEARCH_PART = 0.12, 0.06, 0.45
 _LEAST_RUN_S, _MOST_RUN_S = 0.3, 2.0
 _RUN_BATCHES = 20
 _LEAST_FINAL_S = 4.0
+_RESTARTS = 0.05  # of the loop's time, from which on workers are worth keeping between epochs
 
 
 def tune(
@@ -84,21 +87,21 @@ class _Tuner:
         self.predicted: tuple[Predicted, ...] = ()
 
     def run(self) -> Tuning:
-        best, comparison, cancelled = self.current, None, False
+        best, comparison, cancelled, keep = self.current, None, False, False
         try:
             search = self._search()
             best = search.best()
-            comparison = self._proven(best)
+            keep = self._restarts_cost(best)
+            comparison = self._proven(best, keep)
         except Cancelled:
-            cancelled = True
+            cancelled, keep = True, False
             best = self._best_tried()
-        if comparison is not None and not self._stands(best, comparison):
-            self.notes.append(
-                f"In single runs {_words(best)} looked best; pairs on the same samples did not "
-                f"confirm it ({comparison.verdict}), so the loader stays as it is."
-            )
-            best = self.current
-        return self._finished(best, comparison, cancelled)
+        if comparison is not None and comparison.cancelled:
+            cancelled, keep = True, False
+        elif comparison is not None and not self._stands(best, comparison):
+            self.notes.append(_unconfirmed(comparison))
+            best, keep = self.current, False
+        return self._finished(best, keep, comparison, cancelled)
 
     def _search(self) -> Search:
         what_if = self._model()
@@ -194,16 +197,45 @@ class _Tuner:
         )
         return found.samples_per_s
 
-    def _proven(self, best: Setting) -> Comparison | None:
+    def _restarts_cost(self, best: Setting) -> bool:
+        """Whether a given profile of several epochs shows that starting workers again matters."""
+        if self.given is None or not best.workers or self.spec.persistent_workers:
+            return False
+        try:
+            facts = Facts(self.given)
+            times = facts.start_ups_ns if facts.workers else []
+            return len(times) > 1 and sum(times[1:]) >= _RESTARTS * facts.loop.wall_ns
+        except NotMeasuredError:
+            return False
+
+    def _proven(self, best: Setting, keep: bool) -> Comparison | None:
         """The A/B of the best against the loader as it is; None where they are the same."""
         left_s = self.budget_s - self.runner.reporter.age_s()
-        if best == self.current:
+        if best == self.current and not keep:
             return None
-        specs = (self.spec, with_setting(self.spec, best))
-        labels = ("as it is", _words(best))
+        specs = (self.spec, with_setting(self.spec, best, keep))
+        labels = ("as it is", _words(best) + ", kept between epochs" * keep)
         whole_s = self.runner.reporter.age_s() + max(_LEAST_FINAL_S, left_s)
         session = Session(self.runner, specs, (), labels, "warm", whole_s, self.step)
-        return session.run()
+        try:
+            made = session.run()
+        except TrialError:
+            if self.runner.watch.cancelled():
+                raise Cancelled from None  # before the first pair: what was tried is still known
+            raise
+        return replace(made, predicted=None if keep else self._foretold(best))
+
+    def _foretold(self, best: Setting) -> Prediction | None:
+        """What the model said of the best against the loader as it is."""
+        known = {row.setting: row for row in self.predicted}
+        now, new = known.get(self.current), known.get(best)
+        if now is None or new is None or min(now.samples_per_s, new.samples_per_s) <= 0:
+            return None
+        ratio = new.samples_per_s / now.samples_per_s
+        errors = [math.log(row.high / row.samples_per_s) for row in (now, new)]
+        spread = math.exp(math.hypot(*errors))
+        how = "A model of the loader, fed by one profile of it."
+        return Prediction(ratio, ratio / spread, ratio * spread, how)
 
     def _stands(self, best: Setting, comparison: Comparison) -> bool:
         """Whether the pairs bear out what single runs suggested: faster, or as fast with less."""
@@ -216,7 +248,9 @@ class _Tuner:
             search.note(row.setting, row.samples_per_s)
         return search.best()
 
-    def _finished(self, best: Setting, comparison: Comparison | None, cancelled: bool) -> Tuning:
+    def _finished(
+        self, best: Setting, keep: bool, comparison: Comparison | None, cancelled: bool
+    ) -> Tuning:
         reporter = self.runner.reporter
         reporter.last("cancelled" if cancelled else "done", _words(best))
         if self.step != NO_STEP:
@@ -229,12 +263,24 @@ class _Tuner:
             predicted=self.predicted,
             left_out=tuple(self.left_out),
             comparison=comparison,
-            code=code_of(self.spec, with_setting(self.spec, best)) if best != self.current else "",
+            code=code_of(self.spec, with_setting(self.spec, best, keep)),
             seconds=reporter.age_s(),
             isolation_text=self.runner.isolation.text,
             notes=tuple(self.notes),
             cancelled=cancelled,
+            keep_workers=keep,
         )
+
+
+def _unconfirmed(comparison: Comparison) -> str:
+    """Why the loader stays as it is although arm B was expected to be better."""
+    label, same = comparison.arms[1].label, comparison.same_data
+    if same.verdict == "different":
+        return f"With {label} the loader delivers something else, so it stays as it is: {same.text}"
+    return (
+        f"In the search {label} looked best; pairs on the same samples did not confirm it "
+        f"({comparison.verdict}), so the loader stays as it is."
+    )
 
 
 def _words(setting: Setting) -> str:
@@ -248,12 +294,12 @@ def setting_of(spec: LoaderSpec) -> Setting:
     return Setting(spec.num_workers, spec.prefetch or 2, spec.in_order)
 
 
-def with_setting(spec: LoaderSpec, setting: Setting) -> LoaderSpec:
-    """The spec with another number of workers and batches ahead."""
+def with_setting(spec: LoaderSpec, setting: Setting, keep: bool = False) -> LoaderSpec:
+    """The spec with another number of workers and batches ahead; `keep` them between epochs."""
     return spec.changed(
         num_workers=setting.workers,
         prefetch_factor=setting.prefetch if setting.workers else None,
-        persistent_workers=spec.persistent_workers and setting.workers > 0,
+        persistent_workers=(spec.persistent_workers or keep) and setting.workers > 0,
         in_order=setting.in_order,
     )
 

@@ -17,7 +17,7 @@ from jupyter_ioscope.trials.effects import Effects
 from jupyter_ioscope.trials.isolation import Isolation
 from jupyter_ioscope.trials.progress import Reporter
 from jupyter_ioscope.trials.runner import Runner
-from jupyter_ioscope.trials.spec import LoaderSpec
+from jupyter_ioscope.trials.spec import LOOK_S, LoaderSpec
 from jupyter_ioscope.trials.step import Step
 from jupyter_ioscope.trials.tally import Plan
 from jupyter_ioscope.trials.toggle import Toggle
@@ -48,8 +48,8 @@ class CellRunner(Runner):
             "child of this process with a copy of all your variables; yours stayed as they were."
         )
 
-    def learn(self, toggle: Toggle, spec: LoaderSpec) -> dict[str, Any]:
-        facts = self._learnt[toggle.name] = super().learn(toggle, spec)
+    def learn(self, toggle: Toggle, spec: LoaderSpec, look_s: float = LOOK_S) -> dict[str, Any]:
+        facts = self._learnt[toggle.name] = super().learn(toggle, spec, look_s)
         return facts
 
     def said(self, step: Step) -> list[str]:

@@ -47,7 +47,10 @@ def headline(tuning: Tuning) -> str:
         return f"Keep {setting_text(tuning.current)}: {why}"
     found = tuning.comparison
     told = f": {comparison_headline(found)}" if found is not None else ""
-    return f"Use {setting_text(tuning.best)} instead of {setting_text(tuning.current)}{told}"
+    kept = ", kept between epochs," if tuning.keep_workers else ""
+    if tuning.best == tuning.current:
+        return f"Keep {setting_text(tuning.best)}, and the workers between epochs{told}"
+    return f"Use {setting_text(tuning.best)}{kept} instead of {setting_text(tuning.current)}{told}"
 
 
 def _unproven(tuning: Tuning) -> bool:

@@ -12,6 +12,8 @@ from jupyter_ioscope.trials.toggles import draft_decode
 from jupyter_ioscope.trials.toggles._jpeg_swap import JpegSwap
 from jupyter_ioscope.trials.toggles._pil_draft import patch_for
 
+DECIDES = draft_decode.DECIDES
+
 
 def refusal(spec: LoaderSpec, missing: str) -> str:
     """`missing`: what to install, where nothing is there to decode with."""

@@ -7,7 +7,7 @@ from typing import Any
 from jupyter_ioscope.trials.held import held, with_held
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggles._hf_watch import Reads
-from jupyter_ioscope.trials.toggles._learn import first_batches, short, values_of
+from jupyter_ioscope.trials.toggles._learn import agree, first_batches, short, values_of
 
 _BATCHES = 8
 
@@ -41,7 +41,7 @@ def learn_columns(spec: LoaderSpec) -> dict[str, Any]:
     if kept == every:
         return {"refusal": f"all {len(every)} columns are read"}
     try:
-        same = digests(only(spec, kept)) == wanted
+        same = agree(wanted, digests(only(spec, kept)))
     except Exception as error:
         return {"refusal": f"without the other columns the loader fails: {short(error)}"}
     return {"columns": kept} if same else {"refusal": "without the others, batches are not equal"}

@@ -10,7 +10,7 @@ from jupyter_ioscope.trials.held import held, why_none, with_held
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggle import Toggle
 from jupyter_ioscope.trials.toggles._fast_tensor import FastTensors
-from jupyter_ioscope.trials.toggles._learn import raise_refusal, short, values_of
+from jupyter_ioscope.trials.toggles._learn import agree, raise_refusal, short, values_of
 
 _STACK = (
     "# in the collate function: torch.stack(rows) instead of torch.tensor(rows), because the rows",
@@ -59,6 +59,7 @@ def format_toggle(kind: str, title: str, effect: str, cost: str) -> Toggle:
         order=54,
         saves=("to_python", "tensor_build", "dataset_rows"),
         direct=True,
+        decides="the format of rows",
     )
 
 
@@ -79,7 +80,7 @@ def _learn(spec: LoaderSpec, formatted: Callable[[LoaderSpec], LoaderSpec]) -> d
         except Exception as error:
             reasons.append(f"the code after the dataset cannot use such rows: {short(error)}")
             continue
-        if found == wanted:
+        if agree(wanted, found):
             return {"stack": stack}
         reasons.append("the batches then hold other values")
     return {"refusal": reasons[-1]}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jupyter_ioscope.trials.build import build
@@ -22,13 +23,15 @@ def alone(spec: LoaderSpec) -> LoaderSpec:
 
 
 def first_batches(spec: LoaderSpec, most: int = BATCHES) -> Iterator[Any]:
-    """The first batches under one fixed seed, made in this process."""
+    """The first batches under one fixed seed, made in this process: one at least, and no more than
+    there is time for."""
+    until = time.monotonic() + spec.look_s
     seed_all(_SEED)
     for change in spec.in_child:
         change.install()
     for number, batch in enumerate(build(alone(spec)), 1):
         yield batch
-        if number >= most:
+        if number >= most or time.monotonic() > until:
             return
 
 
@@ -41,6 +44,12 @@ def values_of(spec: LoaderSpec, most: int = BATCHES) -> list[str]:
         parts = split(batch, samples_in(batch, spec.batch_size)) if collated else None
         found += [values_digest(part) for part in ([batch] if parts is None else parts)]
     return found
+
+
+def agree(wanted: Sequence[str], found: Sequence[str]) -> bool:
+    """Whether two looks saw the same, as far as both came in their time."""
+    number = min(len(wanted), len(found))
+    return number > 0 and wanted[:number] == found[:number]
 
 
 def raise_refusal(name: str, facts: dict[str, Any]) -> None:

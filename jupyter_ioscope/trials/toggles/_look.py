@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from jupyter_ioscope.trials.build import build
@@ -13,7 +12,6 @@ from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggles._learn import alone
 
 BATCHES = 8
-SECONDS = 6.0  # enough for slow samples, short beside any budget
 
 
 class Looked(NamedTuple):
@@ -23,10 +21,10 @@ class Looked(NamedTuple):
     delivered_bytes: int
 
 
-def look(spec: LoaderSpec, batches: int = BATCHES, seconds: float = SECONDS) -> Looked:
+def look(spec: LoaderSpec, batches: int = BATCHES) -> Looked:
     """Draw batches in this process, at least one. The order is that of the trials, because the
     seed is."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + spec.look_s
     drawn = delivered = 0
     for number, batch in enumerate(build(alone(spec)), 1):
         drawn = number
@@ -45,15 +43,6 @@ def indices(spec: LoaderSpec, most: int) -> list[Any]:
     drawn = itertools.islice(iter(loader.batch_sampler if batched else loader.sampler), most)
     flat = itertools.chain.from_iterable(drawn) if batched else drawn
     return list(itertools.islice(flat, most))
-
-
-def items(spec: LoaderSpec, most: int, seconds: float = SECONDS) -> Iterator[tuple[Any, Any]]:
-    """(index, item) of the first samples, straight from the dataset and at least one."""
-    until = time.monotonic() + seconds
-    for index in indices(spec, most):
-        yield index, spec.dataset[index]
-        if time.monotonic() > until:
-            return
 
 
 def dataset_length(spec: LoaderSpec) -> int:

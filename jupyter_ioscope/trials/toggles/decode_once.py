@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from jupyter_ioscope.optional import loaded
@@ -14,7 +15,7 @@ from jupyter_ioscope.trials.toggles._look import dataset_length, indices
 from jupyter_ioscope.trials.toggles._picture_store import PictureStore
 from jupyter_ioscope.units import bytes_text, percent
 
-_ITEMS = 16
+_ITEMS, _LOOKS = 16, 4  # samples, and how often each is made
 _LEAST_FOUND = 0.5  # of the pictures opened, that must come from the store the second time
 _PART = 0.5  # of the free bytes for temporary files
 _SEEDS = (1, 2)
@@ -31,8 +32,13 @@ def refuse(spec: LoaderSpec) -> str:
 def learn(spec: LoaderSpec) -> dict[str, Any]:
     """Whether the first thing that is done with each picture is the same resize each time, and
     what comes out of the store is the same. Runs in a child."""
-    drawn = indices(spec, _ITEMS)
-    plain = [_digest(spec, index, _SEEDS[0]) for index in drawn]
+    drawn, plain = [], []
+    until = time.monotonic() + spec.look_s / _LOOKS
+    for index in indices(spec, _ITEMS):
+        drawn.append(index)
+        plain.append(_digest(spec, index, _SEEDS[0]))
+        if time.monotonic() > until:
+            break
     folder = new_folder(spec, "pictures")
     served = PictureStore(folder).install_counting()
     first = [_digest(spec, index, _SEEDS[0]) for index in drawn]

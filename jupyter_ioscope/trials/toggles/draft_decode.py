@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from jupyter_ioscope.optional import loaded
@@ -14,6 +15,7 @@ from jupyter_ioscope.trials.toggles._pil_watch import PilWatch
 # Images of the first samples that are watched; a constant target shows in far fewer.
 _IMAGES = 48
 _BATCHES = 8
+DECIDES = "how JPEGs are decoded"
 
 
 def refuse(spec: LoaderSpec) -> str:
@@ -24,13 +26,15 @@ def refuse(spec: LoaderSpec) -> str:
 
 def learn(spec: LoaderSpec) -> dict[str, Any]:
     """What the dataset does first with each JPEG it opens. Runs in a child: PIL stays patched."""
+    until = time.monotonic() + spec.look_s
     watch = PilWatch()
     watch.install()
     samples = 0
     alone = spec.changed(num_workers=0, prefetch_factor=None, persistent_workers=False)
     for batches, _ in enumerate(build(alone), 1):
         samples += spec.batch_size or 1
-        if batches >= _BATCHES or len(watch.tracks) >= _IMAGES:
+        enough = batches >= _BATCHES or len(watch.tracks) >= _IMAGES
+        if enough or time.monotonic() > until:
             break
     decided = [track for track in watch.tracks if track.first]
     return {
@@ -78,4 +82,5 @@ TOGGLE = Toggle(
     apply_learnt=apply_learnt,
     order=60,
     saves=("image_decode", "image_resize"),
+    decides=DECIDES,
 )

@@ -40,4 +40,5 @@ TOGGLE = Toggle(
     apply=apply,
     code=code,
     order=10,
+    decides="the number of workers",
 )

@@ -9,7 +9,7 @@ from jupyter_ioscope.trials.held import held, why_none
 from jupyter_ioscope.trials.spec import LoaderSpec
 from jupyter_ioscope.trials.toggle import Toggle
 from jupyter_ioscope.trials.toggles._hf_columns import decoded, digests, undecoded
-from jupyter_ioscope.trials.toggles._learn import raise_refusal, short
+from jupyter_ioscope.trials.toggles._learn import agree, raise_refusal, short
 
 
 def refuse(spec: LoaderSpec) -> str:
@@ -40,7 +40,7 @@ def learn(spec: LoaderSpec) -> dict[str, Any]:
 
 def _same_without(spec: LoaderSpec, columns: list[str], wanted: list[str]) -> bool:
     try:
-        return digests(undecoded(spec, columns)) == wanted
+        return agree(wanted, digests(undecoded(spec, columns)))
     except Exception:  # the user's code used what is not there now
         return False
 

@@ -9,7 +9,7 @@ from jupyter_ioscope.trials.samples import sample_of
 from jupyter_ioscope.trials.spec import LoaderSpec, loaded_data
 from jupyter_ioscope.trials.toggle import Toggle
 from jupyter_ioscope.trials.toggles import _batched, _hf_stream
-from jupyter_ioscope.trials.toggles._learn import first_batches, raise_refusal, short
+from jupyter_ioscope.trials.toggles._learn import agree, first_batches, raise_refusal, short
 
 
 def refuse(spec: LoaderSpec) -> str:
@@ -40,7 +40,7 @@ def learn(spec: LoaderSpec) -> dict[str, Any]:
         found = [sample_of(batch).digest for batch in first_batches(apply(spec))]
     except Exception as error:
         return {"refusal": f"the stream cannot make batches: {short(error)}"}
-    same = wanted == found
+    same = agree(wanted, found)
     return {} if same else {"refusal": "the batches of the stream hold other values or types"}
 
 

@@ -12,6 +12,8 @@ def refuse(spec: LoaderSpec) -> str:
         return (
             f"only several workers can overtake each other, and num_workers is {spec.num_workers}"
         )
+    if spec.shards == 1:
+        return "only several workers can overtake each other, and one reads the only shard"
     if not takes_in_order():
         return "this torch has no in_order: it came with torch 2.6"
     return "" if spec.in_order else "in_order is False already"

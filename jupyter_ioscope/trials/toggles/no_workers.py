@@ -29,4 +29,5 @@ TOGGLE = Toggle(
     apply=apply,
     code=code,
     order=10,
+    decides="the number of workers",
 )

@@ -58,4 +58,5 @@ TOGGLE = Toggle(
     apply_learnt=apply_learnt,
     order=61,
     saves=("image_decode", "image_resize"),
+    decides=_decoding.DECIDES,
 )

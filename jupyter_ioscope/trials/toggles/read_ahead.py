@@ -23,7 +23,7 @@ from jupyter_ioscope.trials.toggles._opened_files import OpenedFiles
 from jupyter_ioscope.units import seconds
 
 _SAMPLES = 32
-_WHOLE_S = 25.0  # for a look at every sample, where no list of paths is found
+_WHOLE = 4  # looks in which every sample is seen, where no list of paths is found
 _MOST_A_SAMPLE = 64
 _LEAST_OPENS = 0.5  # different files a sample
 
@@ -55,14 +55,15 @@ def learn(spec: LoaderSpec) -> dict[str, Any]:
     found = attribute_with(spec.dataset, seen)
     if found is not None:
         return {"attribute": found[0], "place": found[1]}
-    until, total = time.monotonic() + _WHOLE_S, len(spec.dataset)
+    longest_s, total = _WHOLE * spec.look_s, len(spec.dataset)
+    until = time.monotonic() + longest_s
     for index in indices(spec, total):
         if index not in seen:
             seen[index] = _opened(opened, spec, index)
         if time.monotonic() > until:
             return {
                 "refusal": "the dataset has no list of paths, and finding out which file each of "
-                f"its {total:,} samples opens takes longer than {seconds(_WHOLE_S)}"
+                f"its {total:,} samples opens takes longer than {seconds(longest_s)}"
             }
     path = os.path.join(new_folder(spec, "ahead"), "files.json")
     with open(path, "w") as file:

@@ -19,7 +19,7 @@ from jupyter_ioscope.trials.toggles._learn import raise_refusal, short
 from jupyter_ioscope.trials.toggles._look import indices
 from jupyter_ioscope.units import bytes_text, significant
 
-_SAMPLES, _SECONDS = 24, 5.0
+_SAMPLES = 24
 _SEEDS = (1, 2)
 _PART = 0.5  # of the free memory that the cache may take: the step and the workers need some, too
 _ROOM = 1.1  # samples not looked at may be larger, and the index needs some
@@ -42,7 +42,7 @@ def refuse(spec: LoaderSpec) -> str:
 def learn(spec: LoaderSpec) -> dict[str, Any]:
     """Whether items come out the same each time, how large they are and how long they take.
     Runs in a child."""
-    until = time.monotonic() + _SECONDS
+    until = time.monotonic() + spec.look_s
     sizes, times_us = [], []
     for index in indices(spec, _SAMPLES):
         digests = []
@@ -136,8 +136,8 @@ TOGGLE = Toggle(
     saves=(
         "text_parse", "regex", "tokenise", "image_decode", "image_open", "image_resize",
         "image_other", "audio_decode", "unpack", "unpack_seek", "npz_member", "array_load",
-        "container_open", "container_lookup", "container_read", "table_rows", "dataset_rows",
-        "file_open", "file_stat", "file_read", "remote", "memory_map", "unpickle", "tensor_build",
-        "to_python", "convert", "user",
+        "container_open", "container_lookup", "container_read", "container_query", "table_rows",
+        "dataset_rows", "file_open", "file_stat", "file_read", "remote", "memory_map", "unpickle",
+        "tensor_build", "to_python", "convert", "user",
     ),
 )  # fmt: skip

@@ -41,9 +41,11 @@ def number(wanted: int) -> Toggle:
         apply=functools.partial(apply, wanted=wanted),
         code=functools.partial(code, wanted=wanted),
         order=10,
+        decides=_DECIDES,
     )
 
 
+_DECIDES = "the number of workers"
 _COST = (
     "One more process each, with its own memory and a start-up of its own every epoch. An "
     "iterable dataset that does not share its samples out between workers then yields each one "
@@ -61,4 +63,5 @@ TOGGLE = Toggle(
     code=code,
     order=10,
     number=number,
+    decides=_DECIDES,
 )
