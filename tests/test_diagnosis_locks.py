@@ -69,6 +69,46 @@ def test_a_line_at_a_shared_lock_names_the_waiting_and_the_holding_line() -> Non
     assert line.held.where == "lookup in /home/me/table.py, line 40"
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        (Frame("guarded", "/home/me/cache.py", 29),
+         Frame("_GeneratorContextManager.__enter__", "/usr/lib/python3.11/contextlib.py", 137)),
+        (Frame("Guard.__enter__", "/home/me/cache.py", 29), None),
+    ],
+    ids=["a generator", "a class"],
+)  # fmt: skip
+def test_the_holder_of_a_lock_taken_by_a_context_manager_is_its_caller(
+    entry: tuple[Frame, Frame | None],
+) -> None:
+    """`with guarded():` in line 12; what is done with the lock, in line 13. Leaving it is quick."""
+    own, library = entry
+    profile = in_line()
+    assert profile.blocked is not None
+    assert profile.stacks is not None
+    above = (Frame("__getitem__", "/home/me/data.py", 12), *((library,) if library else ()))
+    frames = (*above, own, FRAMES[2], FRAMES[3], own._replace(line=33))
+    size = len(frames)
+    waiting = tuple(range(size - 2))
+    blocked = tuple(row._replace(frames=waiting) for row in profile.blocked.stacks)
+    stacks = tuple(
+        row._replace(frames=at, count=times)
+        for row in profile.stacks.stacks
+        for at, times in (((size - 2,), 60), ((0, size - 1), 40))
+    )
+    held = longest_line(
+        replace(
+            profile,
+            blocked=replace(profile.blocked, frames=frames, stacks=blocked),
+            stacks=replace(profile.stacks, frames=frames, stacks=stacks),
+        ),
+        "worker",
+    )
+    assert held is not None
+    assert held.held is not None
+    assert held.held.where == "__getitem__ in /home/me/data.py, line 13"
+
+
 def test_the_rule_says_which_lock_it_is_and_what_to_take_out_of_it() -> None:
     found = lock.judge(Facts(in_line()))
     assert found is not None

@@ -16,6 +16,7 @@ from jupyter_ioscope.model.readings import STATES, Frame, ThreadReadings
 LOCKS = ("lock", "futex")
 _BEAT_NS = 30_000_000  # threads are read one after the other, on a beat of 20 to 40 ms
 _FEW = 5
+_ENTRIES = ("__enter__", "acquire", "lock")
 # One thread at a time holds a lock: where a second one could be it, nothing is said.
 _WORDS = {
     "running": "runs",
@@ -117,10 +118,11 @@ def _state_at(reading: ThreadReadings, when_ns: int) -> str:
 def _held_where(profile: Profile, role: str, waiting: BlockedPlace, state: str) -> str:
     """The user's line that the holder was in: below the function that takes the lock, since what
     is done with the lock is done there, and elsewhere than where it is waited for."""
+    taker = _taker(profile, role, waiting)
     counts: Counter[tuple[str, str, int]] = Counter()
     for frames, times in _stacks(profile, role, state):
-        inside = [i for i, frame in enumerate(frames) if _same(frame, waiting)]
-        if not inside or frames[inside[-1]].line == waiting.line:
+        inside = [i for i, frame in enumerate(frames) if _same(frame, taker)]
+        if not inside or frames[inside[-1]].line == taker.line:
             continue
         own = [frame for frame in frames[inside[-1] :] if users(frame)]
         counts[own[-1].name, own[-1].file, own[-1].line] += times
@@ -130,8 +132,34 @@ def _held_where(profile: Profile, role: str, waiting: BlockedPlace, state: str) 
     return f"{name} in {file}, line {line}"
 
 
-def _same(frame: Frame, waiting: BlockedPlace) -> bool:
-    return (frame.name, frame.file) == (waiting.name, waiting.file)
+def _taker(profile: Profile, role: str, waiting: BlockedPlace) -> Frame:
+    """The user's function that holds the lock after it was waited for: mostly the one that waits. A
+    context manager of the user's own has returned by then, and its caller has the lock."""
+    found: Counter[Frame] = Counter()
+    blocked = profile.blocked
+    for row in blocked.stacks if blocked else ():
+        if row.role != role or STATES[row.state] not in LOCKS or not blocked:
+            continue
+        frames = [blocked.frames[index] for index in row.frames]
+        own = [at for at, frame in enumerate(frames) if users(frame)]
+        if own and _same(frames[own[-1]], waiting):
+            while len(own) > 1 and _is_entry(frames, own[-1]):
+                own.pop()
+            found[frames[own[-1]]] += len(row.seen_ns)
+    if found:
+        return found.most_common(1)[0][0]
+    return Frame(waiting.name, waiting.file, waiting.line)
+
+
+def _is_entry(frames: Sequence[Frame], at: int) -> bool:
+    """Whether a function only enters a `with` block, or takes a lock for its caller."""
+    name = frames[at].name.rpartition(".")[2]
+    above = frames[at - 1].file.replace("\\", "/") if at else ""
+    return name in _ENTRIES or above.endswith("/contextlib.py")
+
+
+def _same(frame: Frame, other: Frame | BlockedPlace) -> bool:
+    return (frame.name, frame.file) == (other.name, other.file)
 
 
 def _stacks(profile: Profile, role: str, state: str) -> Iterator[tuple[Sequence[Frame], int]]:
