@@ -95,22 +95,23 @@ def judge_one(result_path: Path) -> Verdict:
     entry = Entry.from_json(result["entry"])
     if result["skipped"]:
         return _skipped(entry, result_path.parent.name, result["skipped"])
-    cost = cost_of_trouble(entry, result)
-    if cost < LEAST_COST:
-        reason = f"the machine was busier before: the trouble cost only {cost:.0%} of this loop"
-        return _skipped(entry, result_path.parent.name, reason)
     name = result_path.name.removesuffix(RESULT)
     try:
         profile = files.load(result_path.with_name(name + PROFILE))
     except ProfileFileError:  # kept by a version with another model
         return _skipped(entry, result_path.parent.name, "it was kept by another version of ioscope")
+    cost = cost_of_trouble(entry, profile)
+    if cost < LEAST_COST:
+        reason = f"the machine was busier before: the trouble cost only {cost:.0%} of this loop"
+        return _skipped(entry, result_path.parent.name, reason)
     return verdict(entry, result_path.parent.name, profile, diagnose(profile))
 
 
-def cost_of_trouble(entry: Entry, result: dict[str, Any]) -> float:
-    """Part of the run that its steps do not fill, where steps were added; 1 without them."""
-    steps_s = entry.step * entry.batch_s * result["batches"]
-    return 1 - steps_s / result["wall_s"] if entry.step and result["wall_s"] else 1.0
+def cost_of_trouble(entry: Entry, profile: Profile) -> float:
+    """Part of the run that its steps do not fill, where steps were added; 1 without them. Steps
+    count as long as they were: a busy machine makes them longer than was asked for."""
+    steps_s = sum(row.step_ns for row in profile.batches) / 1e9
+    return max(0.0, 1 - steps_s / profile.wall_s) if entry.step and profile.wall_s else 1.0
 
 
 def verdict(entry: Entry, tier: str, profile: Profile, diagnosis: Diagnosis) -> Verdict:
