@@ -1,6 +1,6 @@
 """`make bench`: runs every measuring script and writes the table in notebooks/measurements.md.
 
-python -m tests.bench.run               about 40 minutes on two cores
+python -m tests.bench.run               about 50 minutes on two cores
 python -m tests.bench.run --quick       two or three minutes, wider intervals
 python -m tests.bench.run slowdown      only these; the page keeps all other sections
 
@@ -29,6 +29,7 @@ SCRIPTS = (
     "report_time",
     "picture",
     "live_panel",
+    "live_updates",
     "slowdown",
     "recording",
     "comparisons",

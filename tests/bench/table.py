@@ -101,6 +101,23 @@ def live_panel_rows(result: dict[str, Any]) -> Iterator[Row]:
     )
 
 
+def live_update_rows(result: dict[str, Any]) -> Iterator[Row]:
+    minutes = result["cell_s"] / 60
+    for name, words in (("line", "live line"), ("panel", "live panel")):
+        found = result[name]
+        sent, lost = found["sent"], found["lost"]
+        yield Row(
+            f"updates of the {words} that arrived in {minutes:.0f} minutes",
+            f"{sent - lost:,} of {sent:,}",
+            f"{found['out_of_order']} out of order; longest pause {found['longest_pause_s']:.1f} s",
+            "none lost",
+            reached(lost, 0) if sent else "not met",
+        )
+        most = found["most_a_second"]
+        yield Row(f"the most of them in any second, {words}", str(most), "", "at most 4",
+                  reached(most, 4))  # fmt: skip
+
+
 def report_rows(result: dict[str, Any]) -> Iterator[Row]:
     value, size_kb = result["report_s"], result["output_bytes"] / 1e3
     yield Row(
@@ -316,6 +333,7 @@ SECTIONS = {
     "report_time": ("Report", report_rows),
     "picture": ("Report in Chromium", picture_rows),
     "live_panel": ("Live panel, an idle kernel with two workers", live_panel_rows),
+    "live_updates": ("Live updates while a cell runs, two workers", live_update_rows),
     "comparisons": ("Comparisons", comparison_rows),
     "leaks": ("What cancelled comparisons leave behind", leak_rows),
     "sample_cache": ("Cache of samples", sample_cache_rows),
