@@ -76,6 +76,16 @@ def test_a_thread_without_time_has_an_empty_bar() -> None:
     assert "nothing recorded" in bar["title"]
 
 
+def test_a_loop_without_work_waits_for_a_batch_and_a_worker_is_idle() -> None:
+    consumer, worker = wait_bars(waits(1))
+    labels = [{p["name"]: p["label"] for p in bar["parts"]}["idle"] for bar in (consumer, worker)]
+    assert labels == ["no batch ready", "idle"]
+    named = {entry["name"]: entry["label"] for entry in legend([consumer, worker])}
+    assert named["idle"] == "no batch ready, idle"
+    assert {entry["label"] for entry in legend([consumer])} >= {"no batch ready"}
+    assert {entry["label"] for entry in legend([worker])} >= {"idle"}
+
+
 def test_the_legend_names_what_is_drawn_and_nothing_else() -> None:
     bars = wait_bars(Waits(thread(step=0.5, idle=0.5, disk=0.0001, rest=0.0), (), 0, 0))
     assert [entry["name"] for entry in legend(bars)] == ["step", "idle"]
@@ -95,6 +105,11 @@ def test_a_wide_interval_does_not_make_a_far_ceiling_limiting() -> None:
 
     rows, _ = ceiling_bars([ceiling(100), ceiling(150), ceiling(550)], None)
     assert [row["limiting"] for row in rows] == [True, True, False]
+
+
+def test_an_interval_whose_ends_read_the_same_is_left_out() -> None:
+    rows, _ = ceiling_bars([Ceiling("consumer", "your step", 2000, 1999.9, 2000.1, "")], None)
+    assert rows[0]["text"] == "2,000"
 
 
 def test_ceilings_and_now_share_one_axis() -> None:

@@ -12,6 +12,7 @@ from jupyter_ioscope.model.diagnosis import PARTS
 from jupyter_ioscope.views.colours import (
     INK,
     INK_SOFT,
+    LIMITING,
     PAPER,
     PART_COLOURS,
     contrast,
@@ -49,6 +50,13 @@ def test_parts_drawn_beside_each_other_differ_in_more_than_hue() -> None:
     usual = ("step", "cpu", "run_queue", "disk", "hand_over", "idle")
     for one, other in combinations(usual, 2):
         assert contrast(PART_COLOURS[one], PART_COLOURS[other]) > 1.02, (one, other)
+
+
+def test_what_limits_has_a_colour_of_its_own_that_is_seen_on_light_and_dark_pages() -> None:
+    assert LIMITING not in PART_COLOURS.values()
+    for ground in (PAPER, "#0D1117", "#111111"):
+        assert contrast(LIMITING, ground) >= 3  # WCAG 2.1, success criterion 1.4.11
+    assert f"--ioscope-limiting: {LIMITING.lower()};" in STYLE.read_text("utf-8")
 
 
 def test_an_unknown_part_looks_like_what_is_not_attributed() -> None:

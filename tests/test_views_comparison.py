@@ -22,7 +22,8 @@ def changed(value: Comparison, **changes: Any) -> Comparison:
 
 def text(value: Comparison) -> str:
     payload = comparison_payload(value)
-    return "\n".join((payload["headline"], *payload["lines"])).replace("\u00a0", " ")
+    lines = (payload["headline"], *payload["lines"], *payload["how"])
+    return "\n".join(lines).replace("\u00a0", " ")
 
 
 def test_faster_and_slower_are_factors_above_one() -> None:
@@ -52,6 +53,8 @@ def test_too_few_pairs_are_said_to_be_too_few() -> None:
     assert "the time was enough for 2 pairs, and 4 are the least" in words
     assert "Measured × 4.00, in too few pairs" in words
     assert "∞" not in words
+    # two pairs took 8 s, so four take 16 s
+    assert "4 pairs take about 16 s here: compare with budget_s=60." in words
 
 
 def test_different_data_is_the_headline_not_what_could_have_been_seen() -> None:
@@ -85,6 +88,13 @@ def test_circumstances_name_pairs_order_cache_isolation_and_others() -> None:
     for words in ("12 pairs of 2.0 s", "random order", "warm cache", "0.03", "forked child"):
         assert words in shown
     assert "Both arms delivered the same 256 samples." in shown
+
+
+def test_what_decides_stands_first_and_how_it_was_measured_apart() -> None:
+    payload = comparison_payload(builders.comparison(2.0, pairs=12))
+    assert "Both arms delivered the same 256 samples." in payload["lines"]
+    assert not any("random order" in line for line in payload["lines"])
+    assert payload["how"][0].startswith("12 pairs")
 
 
 def test_an_arm_in_the_kernel_is_named_so() -> None:

@@ -15,6 +15,7 @@ import pytest
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.diagnosis import Ceiling
+from jupyter_ioscope.views.colours import LIMITING
 from jupyter_ioscope.views.figures import NAMES, figure
 from jupyter_ioscope.views.histogram import histogram
 from tests import builders
@@ -74,8 +75,8 @@ def test_ceilings_are_drawn_with_their_intervals_beside_the_measured_throughput(
     assert bars["x"][-1] == 226
     assert (bars["error_x"]["array"][-1], bars["error_x"]["arrayminus"][-1]) == (13, 12)
     assert found["layout"]["shapes"][0]["x0"] == pytest.approx(214.2)
-    assert bars["marker"]["color"][-2:] == ["#D55E00", "#D55E00"]
-    assert bars["marker"]["color"][1] != "#D55E00"
+    assert bars["marker"]["color"][-2:] == [LIMITING, LIMITING]
+    assert bars["marker"]["color"][1] != LIMITING
 
 
 def test_batch_times_count_every_batch_once() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.diagnosis import Finding, Unknown
-from jupyter_ioscope.model.profile import Cost, Gap
+from jupyter_ioscope.model.profile import Cost, Gap, Profile
 from jupyter_ioscope.views import shapes
 from jupyter_ioscope.views.payload import (
     Size,
@@ -209,6 +209,24 @@ def test_texts_of_the_head_are_readable_numbers() -> None:
     assert values["GPU busy"] == "17 %"
     assert re.fullmatch(r"1\.\d+ GB", values["peak memory, all processes"])
     assert re.fullmatch(r"\d+ MB", values["read from disk"])
+
+
+def test_a_figure_has_one_name_whatever_is_known_of_it() -> None:
+    def named(value: Profile) -> dict[str, str]:
+        figures = report_payload(value, diagnose(value))["figures"]
+        return {one["name"]: plain(one.get("whole", one["value"])) for one in figures}
+
+    full, empty = named(profile()), named(builders.empty_profile())
+    assert {"peak memory", "read from disk", "batches recorded"} <= full.keys() & empty.keys()
+    assert empty["peak memory"] == "not measured"
+    assert re.fullmatch(r"\d+ in [\d.]+ s", full["batches recorded"])
+    assert "±" in full["steady throughput"]
+
+
+def test_a_throughput_of_one_batch_is_not_called_steady() -> None:
+    value = profile(batches=1)
+    labels = [one["label"] for one in report_payload(value, diagnose(value))["figures"]]
+    assert not any(label.startswith("steady") for label in labels)
 
 
 def test_a_number_that_is_missing_says_why() -> None:

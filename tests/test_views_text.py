@@ -110,7 +110,7 @@ def test_a_bar_with_many_small_parts_stays_within_its_frame() -> None:
 
 def test_signs_in_bars_are_explained() -> None:
     text = shown(profile(), diagnosis(waits=waits(2)))
-    for words in ("▒ training step", "█ CPU", "▚ waiting for a core", "· idle"):
+    for words in ("▒ training step", "█ CPU", "▚ waiting for a core", "· no batch ready, idle"):
         assert words in text
 
 

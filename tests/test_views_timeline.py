@@ -95,6 +95,7 @@ def test_a_share_keeps_its_scale_so_that_little_looks_little() -> None:
     gpu = next(track for track in timeline(profile())["tracks"] if track["key"] == "gpu")
     assert set(gpu["y"]) == {0.17}
     assert gpu["value"].replace("\u00a0", " ") == "17 %"
+    assert gpu["sumUp"] == "mean"
 
 
 def test_waits_come_in_time_order_and_batches_without_series_still_show() -> None:

@@ -9,7 +9,7 @@ from jupyter_ioscope.model.diagnosis import PARTS, Ceiling, ThreadWaits, Through
 from jupyter_ioscope.units import NBSP, nanoseconds, percent, rate, significant
 from jupyter_ioscope.views.flame import WORKERS_DRAWN
 from jupyter_ioscope.views.shapes import IBar, ICeiling, ILegend, INow, IPart
-from jupyter_ioscope.views.words import PART_LABELS, clean
+from jupyter_ioscope.views.words import NO_BATCH, PART_LABELS, clean
 
 # Ceilings far above the measured throughput would squeeze those that matter: the axis ends here,
 # in multiples of the measured throughput and of the lowest ceiling.
@@ -88,7 +88,7 @@ def _bar(who: str, thread: ThreadWaits) -> IBar:
     parts = [
         IPart(
             name=part.name if part.name in order else "rest",
-            label=part_label(part.name),
+            label=part_label(part.name, thread.who),
             fraction=round(part.time_ns / whole, 4),
             text=share_text(part.time_ns / whole, part.error_ns / whole),
         )
@@ -97,8 +97,10 @@ def _bar(who: str, thread: ThreadWaits) -> IBar:
     return IBar(who=who, title=_title(who, thread, parts), parts=parts)
 
 
-def part_label(name: str) -> str:
-    """The word for a part of time."""
+def part_label(name: str, who: str = "") -> str:
+    """The word for a part of time of a thread (`ThreadWaits.who`)."""
+    if name == "idle" and who == "consumer":
+        return NO_BATCH
     return PART_LABELS.get(name) or clean(name, 40)
 
 
@@ -121,8 +123,13 @@ def _title(who: str, thread: ThreadWaits, parts: list[IPart]) -> str:
 
 def legend(bars: Sequence[IBar]) -> list[ILegend]:
     """The parts that occur in any bar, in the order of drawing."""
-    seen = {part["name"]: part["label"] for bar in bars for part in bar["parts"]}
-    return [ILegend(name=name, label=part_label(name)) for name in PARTS if name in seen]
+    seen = {(part["name"], part["label"]) for bar in bars for part in bar["parts"]}
+    names = {name for name, _ in seen}
+    labels = {name: part_label(name) for name in names}
+    if ("idle", NO_BATCH) in seen:
+        rest = f", {labels['idle']}" if ("idle", labels["idle"]) in seen else ""
+        labels["idle"] = f"{NO_BATCH}{rest}"
+    return [ILegend(name=name, label=labels[name]) for name in PARTS if name in names]
 
 
 def ceiling_bars(
@@ -175,6 +182,7 @@ def ceiling_axis(known: Sequence[Ceiling], now: float) -> float:
 
 def _ceiling_text(ceiling: Ceiling, beyond: bool) -> str:
     text = significant(ceiling.samples_per_s)
-    if ceiling.low < ceiling.high and math.isfinite(ceiling.high):
-        text += f" ({significant(ceiling.low)} – {significant(ceiling.high)})"
+    low, high = significant(ceiling.low), significant(ceiling.high)
+    if low != high and ceiling.low < ceiling.high < math.inf:
+        text += f" ({low} – {high})"
     return f"{text}, beyond this scale" if beyond else text

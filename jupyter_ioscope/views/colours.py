@@ -32,7 +32,9 @@ BLACK = "#000000"
 INK_SOFT = "#5B6470"
 LINE = "#D9DEE4"
 BAR = "#9FB3C8"
-LIMITING = "#D55E00"
+# What to look at: limiting ceilings, outliers. No part of time has this colour, and it is seen on
+# white and on the dark grounds of GitHub and JupyterLab.
+LIMITING = "#D81B60"
 ARM_A = "#5B6470"
 ARM_B = "#0072B2"
 

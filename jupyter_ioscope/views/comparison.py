@@ -26,9 +26,10 @@ def comparison_payload(comparison: Comparison) -> IComparison:
         title=f"A/B: {clean(comparison.arms[1].label, 80)}",
         headline=headline(comparison),
         lines=list(_lines(comparison)),
+        how=list(_how(comparison)),
         arms=[_arm(arm) for arm in comparison.arms],
         dots=[dot for name in ("A", "B") for dot in _dots(comparison.trials, name, top)],
-        ticks=[ITick(x=round(value / top, 4), text=significant(value)) for value in _ticks(top)],
+        ticks=[ITick(x=round(value / top, 4), text=_tick(value)) for value in _ticks(top)],
         code=clean_lines(comparison.code),
         notes=[clean(note) for note in comparison.notes[:_NOTES]],
     )
@@ -78,8 +79,26 @@ def _lines(comparison: Comparison) -> Iterator[str]:
             yield cpu
         if missed := missed_text(comparison.predicted, comparison.ratio):
             yield missed
+    if comparison.same_data.text:
+        yield clean(comparison.same_data.text)
+    if more := _more_time(comparison):
+        yield more
+
+
+def _more_time(comparison: Comparison) -> str:
+    """What would decide a comparison that ran out of time; from how long its own pairs took."""
+    if comparison.cancelled or not 0 < comparison.pairs < MIN_PAIRS:
+        return ""
+    needed_s = comparison.seconds / comparison.pairs * MIN_PAIRS
+    budget_s = 60 * math.ceil(needed_s / 60)
+    takes = f"{MIN_PAIRS} pairs take about {seconds(needed_s)} here"
+    return f"{takes}: compare with budget_s={budget_s}."
+
+
+def _how(comparison: Comparison) -> Iterator[str]:
+    """What somebody asks who doubts the result; nobody needs it to know the result."""
     yield _circumstances(comparison)
-    for text in (comparison.same_data.text, comparison.cache_text, comparison.isolation_text):
+    for text in (comparison.cache_text, comparison.isolation_text):
         if text:
             yield clean(text)
 
@@ -121,7 +140,7 @@ def _circumstances(comparison: Comparison) -> str:
         parts.append(f"other programs used {significant(other, 2)} cores")
     parts.append(f"run in a {clean(comparison.isolation, 40)}".replace("in a in the", "in the"))
     parts.append(f"{seconds(comparison.seconds)} in all")
-    return ", ".join(parts)
+    return f"{', '.join(parts)}."
 
 
 def _arm(arm: Arm) -> IArmRow:
@@ -156,6 +175,12 @@ def _axis_top(comparison: Comparison) -> float:
 def _ticks(top: float) -> list[float]:
     step = _step(top)
     return [step * i for i in range(int(top / step + 0.5) + 1)]
+
+
+def _tick(value: float) -> str:
+    """Ticks are round: what follows the last digit that is no zero says nothing."""
+    text = significant(value)
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _step(top: float) -> float:

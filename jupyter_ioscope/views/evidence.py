@@ -18,6 +18,9 @@ PHASE_LABELS = {
 }
 
 
+_NONE = "none"
+
+
 def tier_text(tier: Tier) -> str:
     """The tier by name and what it means; empty where no tier is known."""
     if not tier.name:
@@ -36,7 +39,9 @@ def cores_text(demand: Demand | None, wall_s: float) -> str:
         parts.append(f"this loop used {_cores(demand.own)} of {cores}")
     if demand.others is not None:
         parts.append(f"other programs {_cores(demand.others)}")
-    if demand.waiting is not None:
+    if demand.waiting is not None and _cores(demand.waiting) == _NONE:
+        parts.append("none of its threads waited for a core")
+    elif demand.waiting is not None:
         parts.append(f"on average {_cores(demand.waiting)} of its threads waited for a core")
     if demand.throttled_s:
         share = f" ({percent(demand.throttled_s / wall_s, 0)} of the run)" if wall_s > 0 else ""
@@ -47,7 +52,7 @@ def cores_text(demand: Demand | None, wall_s: float) -> str:
 
 
 def _cores(value: float) -> str:
-    return significant(round(value, 2), 2) if value >= 0.005 else "0"
+    return significant(round(value, 2), 2) if value >= 0.005 else _NONE
 
 
 def phases(profile: Profile, diagnosis: Diagnosis) -> list[IPhase]:

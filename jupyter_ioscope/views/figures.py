@@ -30,6 +30,7 @@ from jupyter_ioscope.views.colours import (
     ARM_B,
     BAR,
     INK,
+    INK_SOFT,
     LIMITING,
     LINE,
     PAPER,
@@ -45,7 +46,14 @@ from jupyter_ioscope.views.words import clean
 NAMES = ("timeline", "ceilings", "batch_times", "workers", "comparison")
 _POINTS = 150  # of one curve, smallest and largest of each stretch kept
 _WORKERS = 64
-_CURVE_COLOURS = ("step", "cpu", "disk", "hand_over", "page_fault", "gil", "run_queue", "start_up")
+# Where a part of time is of the same kind, the curve has its colour; yellow lines do not read on
+# white. All other curves are grey.
+_CURVE_COLOURS = {
+    "cpu": PART_COLOURS["cpu"],
+    "io_wait": PART_COLOURS["disk"],
+    "disk_read": PART_COLOURS["disk"],
+    "network": "#8A7D00",
+}
 
 
 def figure(
@@ -81,7 +89,7 @@ def timeline_figure(profile: Profile, diagnosis: Diagnosis | None = None) -> Any
     traces = []
     for i, (row, label, curve) in enumerate(rows):
         axis = "y" if i == 0 else f"y{i + 1}"
-        colour = PART_COLOURS[_CURVE_COLOURS[i % len(_CURVE_COLOURS)]]
+        colour = _CURVE_COLOURS.get(row.key, INK_SOFT)
         traces.append(
             {
                 "type": "scatter",
@@ -218,7 +226,7 @@ def batch_times_figure(profile: Profile) -> Any:
             "marker": {"color": PART_COLOURS[colour]},
             "hovertemplate": f"%{{y}} batches from %{{x}} ms<extra>{name}</extra>",
         }
-        for name, count, colour in zip(("wait", "step"), counts, ("disk", "step"), strict=True)
+        for name, count, colour in zip(("wait", "step"), counts, ("other", "step"), strict=True)
     ]
     layout = {
         "xaxis": {**_axis("milliseconds"), "type": "log"},
@@ -242,11 +250,12 @@ def workers_figure(diagnosis: Diagnosis) -> Any:
         {
             "type": "bar",
             "orientation": "h",
-            "name": part_label(part),
+            "name": ", ".join(_labels(part, rows)),
             "y": [name for name, _ in rows],
             "x": [_short(100 * thread.fraction(part)) for _, thread in rows],
             "marker": {"color": part_colour(part)},
-            "hovertemplate": f"%{{y}}: {part_label(part)} %{{x}} %<extra></extra>",
+            "customdata": [part_label(part, thread.who) for _, thread in rows],
+            "hovertemplate": "%{y}: %{customdata} %{x} %<extra></extra>",
         }
         for part in PARTS
         if any(thread.part_ns(part) > 0 for _, thread in rows)
@@ -259,6 +268,12 @@ def workers_figure(diagnosis: Diagnosis) -> Any:
         "legend": {"traceorder": "normal", "orientation": "h", "y": -0.15},
     }
     return base_figure(traces, layout, "Where the time went", rows)
+
+
+def _labels(part: str, rows: Sequence[tuple[str, ThreadWaits]]) -> list[str]:
+    """What a part is called in these rows, the consumer's word first."""
+    found = [part_label(part, thread.who) for _, thread in rows if thread.part_ns(part) > 0]
+    return list(dict.fromkeys(reversed(found)))
 
 
 def _compared(comparison: Comparison | None) -> Any:

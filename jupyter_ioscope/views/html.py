@@ -28,11 +28,13 @@ from jupyter_ioscope.views.shapes import (
     IFigure,
     IOutlier,
     IOutliers,
+    IPart,
     IReport,
     IToggle,
 )
 
 _TEXT_FITS = 0.07  # share of a bar from which on its percentage fits inside
+_LETTER = 0.012  # share of a bar that a letter of it takes at a width of some 700 pixels
 _LEAST_MARK = 0.006  # of a strip's width: some 5 pixels
 _NO_FLAMES = Size(frames=1, points=2)
 _LEFT = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"
@@ -171,7 +173,7 @@ def _bars(bars: Sequence[IBar]) -> Iterator[str]:
 def _pieces(bar: IBar) -> str:
     cells = (
         _area(
-            _text(part["text"]) if part["fraction"] >= _TEXT_FITS else "",
+            _text(_inside(part)),
             part["fraction"],
             part_colour(part["name"]),
             f"{part['label']} {part['text']}",
@@ -179,6 +181,14 @@ def _pieces(bar: IBar) -> str:
         for part in bar["parts"]
     )
     return f"{_BAR}{''.join(cells)}</tr></table>"
+
+
+def _inside(part: IPart) -> str:
+    """What fits into a piece of a bar: its name and share, its share, or nothing."""
+    whole = f"{part['label']} {part['text']}"
+    if part["fraction"] >= _LETTER * len(whole):
+        return whole
+    return part["text"] if part["fraction"] >= _TEXT_FITS else ""
 
 
 def _numbers(report: IReport) -> Iterator[str]:
@@ -336,7 +346,8 @@ def _toggles(toggles: Sequence[IToggle]) -> Iterator[str]:
 def _comparison(comparison: IComparison) -> Iterator[str]:
     yield _title(comparison["title"])
     yield f'<p style="font-size:125%;margin:0 0 4px 0"><b>{_text(comparison["headline"])}</b></p>'
-    yield "<p>" + "<br>".join(_text(line) for line in comparison["lines"]) + "</p>"
+    lines = (*comparison["lines"], *comparison.get("how", []))
+    yield "<p>" + "<br>".join(_text(line) for line in lines) + "</p>"
     head = ("loader", "samples/s", "CPU / sample", "first batch", "peak memory", "trials")
     rows = [_row([_text(text) for text in head], "th")]
     for arm in comparison["arms"]:

@@ -96,6 +96,8 @@ def report_payload(
         phases=phases(profile, diagnosis),
         outliers=outliers(profile, diagnosis),
     )
+    if diagnosis.tier.title == "full":
+        report["fullEvidence"] = True
     if profile.transforms:
         report["transforms"] = transform_rows(profile.transforms)
     if traced := block_rows(profile.block):

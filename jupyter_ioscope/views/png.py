@@ -68,7 +68,7 @@ def _palette() -> Any:
     """
     from PIL import Image
 
-    flat = [*PART_COLOURS.values(), PAPER, INK, BLACK, INK_SOFT, LINE, BAR]
+    flat = [*PART_COLOURS.values(), PAPER, INK, BLACK, INK_SOFT, LINE, BAR, LIMITING]
     edges = [(INK, PAPER, 6), (INK_SOFT, PAPER, 4), (PAPER, PART_COLOURS["cpu"], 3)]
     colours = [_rgb(colour) for colour in flat]
     for one, other, steps in edges:
@@ -137,9 +137,11 @@ def _bar(bar: IBar, canvas: Canvas, y: int) -> None:
     for part in bar["parts"]:
         width, colour = part["fraction"] * whole, part_colour(part["name"])
         canvas.box(left + x, y, left + x + width, y + 22, colour)
-        if canvas.length(part["text"], 11.5) + 6 < width:
-            middle = left + x + width / 2
-            canvas.text(middle, y + 3.5, part["text"], 11.5, ink_on(colour), anchor="ma")
+        for text in (f"{part['label']} {part['text']}", part["text"]):
+            if canvas.length(text, 11.5) + 6 < width:
+                middle = left + x + width / 2
+                canvas.text(middle, y + 3.5, text, 11.5, ink_on(colour), anchor="ma")
+                break
         x += width
 
 

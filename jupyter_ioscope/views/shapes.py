@@ -34,9 +34,15 @@ class _FigureBase(TypedDict):
 
 
 class IFigure(_FigureBase, total=False):
-    """One number in the head of the report."""
+    """One number in the head of the report.
+
+    `name` and `whole` are its row and its cell in a table that sets two profiles side by side: the
+    same name for the same quantity, whatever is known of it. Without `whole` it is `value`.
+    """
 
     title: str
+    name: str
+    whole: str
 
 
 class ICeiling(TypedDict):
@@ -109,7 +115,10 @@ class IFlame(_FlameBase, total=False):
 
 
 class ITrack(TypedDict):
-    """One row of the timeline: x in fractions of the profile, y of the row's height (0-1, up)."""
+    """One row of the timeline: x in fractions of the profile, y of the row's height (0-1, up).
+
+    `value` is the `sumUp` of the row: "mean", "median" or "peak".
+    """
 
     key: str
     label: str
@@ -117,6 +126,7 @@ class ITrack(TypedDict):
     x: list[float]
     y: list[float]
     title: str
+    sumUp: str
 
 
 class ITimeline(TypedDict):
@@ -254,8 +264,10 @@ class _ComparisonBase(TypedDict):
 
 
 class IComparison(_ComparisonBase, total=False):
-    """One comparison. `grid` is there for a search of workers x prefetch."""
+    """One comparison. `how` is how it was measured, a sentence each; `grid` is there for a search
+    of workers x prefetch."""
 
+    how: list[str]
     grid: IGrid
 
 
@@ -337,13 +349,15 @@ class _ReportBase(TypedDict):
 class IReport(_ReportBase, total=False):
     """The whole report. `reportId` is how the page asks the kernel for this report's channel,
     `transforms` is there where any ran, `block` where block devices were traced, `spans` where
-    anything was iterated, `wholeCell` where the recorded cell itself can be run in trials."""
+    anything was iterated, `wholeCell` where the recorded cell itself can be run in trials, and
+    `fullEvidence` where `tier` tells of nothing that is missing."""
 
     reportId: str
     transforms: list[ITransform]
     block: list[IBlock]
     spans: ISpans
     wholeCell: bool
+    fullEvidence: bool
 
 
 Bundle = dict[str, Any]

@@ -233,7 +233,7 @@ def _toggles(report: IReport) -> Iterator[str]:
 
 def _comparison(comparison: IComparison) -> Iterator[str]:
     yield from wrap(f"{comparison['title']}: {comparison['headline']}", WIDTH)
-    for line in comparison["lines"]:
+    for line in (*comparison["lines"], *comparison.get("how", [])):
         yield from wrap(line, WIDTH, "  ", "    ")
     rows = [("", "samples/s", "CPU / sample", "first batch", "peak memory", "trials")]
     for arm in comparison["arms"]:

@@ -88,8 +88,14 @@ def _track(row: Row, key: str, label: str, values: Curve, profile: Profile, poin
         value=row.text(summed_up(row, values)),
         x=[_within((t - profile.start_ns) / span) for t in drawn.time_ns],
         y=[_within(value / full) for value in drawn.values],
-        title=f"{label}: {row.sum_up} {row.text(summed_up(row, values))}, peak {row.text(peak)}",
+        title=_title(row, label, summed_up(row, values), peak),
+        sumUp=row.sum_up,
     )
+
+
+def _title(row: Row, label: str, value: float, peak: float) -> str:
+    summed = "" if row.sum_up == "peak" else f"{row.sum_up} {row.text(value)}, "
+    return f"{label}: {summed}peak {row.text(peak)}"
 
 
 def _within(fraction: float) -> float:

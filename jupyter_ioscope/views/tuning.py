@@ -73,7 +73,7 @@ def tuning_text(tuning: Tuning) -> str:
 def _lines(tuning: Tuning) -> Iterator[str]:
     yield from wrap(headline(tuning), WIDTH)
     yield from table_lines([_COLUMNS, *_rows(tuning)])
-    for note in _notes(tuning):
+    for note in (*_how(tuning), *_notes(tuning)):
         yield from wrap(note, WIDTH, "  Note: ", "    ")
     if tuning.code:
         yield "  Code:"
@@ -95,12 +95,15 @@ def _rows(tuning: Tuning) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _notes(tuning: Tuning) -> Iterator[str]:
+def _how(tuning: Tuning) -> Iterator[str]:
     yield (
         f"Settings within {percent(tuning.margin)} of the fastest count as equal, and the one with "
         f"the fewest workers is taken; {seconds(tuning.seconds)} in all."
     )
     yield clean(tuning.isolation_text, 400)
+
+
+def _notes(tuning: Tuning) -> Iterator[str]:
     for row in tuning.left_out[:_LEFT_OUT]:
         yield clean(f"Left out, {setting_text(row.setting)}: {row.reason}", 400)
     if (more := len(tuning.left_out) - _LEFT_OUT) > 0:
@@ -115,7 +118,8 @@ def tuning_html(tuning: Tuning) -> str:
     lines = [f"<tr>{''.join(f'<th>{escape(text)}</th>' for text in head)}</tr>"]
     lines += [f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows]
     pieces = [f"<p><b>{escape(headline(tuning))}</b></p>", f"<table>{''.join(lines)}</table>"]
-    pieces += [f"<p><small>Note: {escape(note)}</small></p>" for note in _notes(tuning)]
+    notes = (*_how(tuning), *_notes(tuning))
+    pieces += [f"<p><small>Note: {escape(note)}</small></p>" for note in notes]
     if tuning.code:
         pieces.append(f"<pre>{escape(clean_lines(tuning.code, 1000))}</pre>")
     if tuning.comparison is not None:
@@ -136,6 +140,7 @@ def tuning_payload(tuning: Tuning) -> IComparison:
         ticks=[],
         code=clean_lines(tuning.code, 1000),
         notes=list(_notes(tuning)),
+        how=list(_how(tuning)),
         grid=_grid(tuning),
     )
 

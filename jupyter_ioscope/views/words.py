@@ -26,6 +26,9 @@ PART_LABELS: dict[str, str] = {
     "rest": "not attributed",
 }
 
+# The loop is as idle as a worker without a task, but its reader wants to know for what it waits.
+NO_BATCH = "no batch ready"
+
 # Terminal escape sequences: CSI, OSC (ended by BEL or ST), and two-character ones.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 # Directional overrides reorder what follows, so that a name could rewrite a whole sentence; the

@@ -3,7 +3,7 @@
 import { Disposable, Disposables } from './disposables';
 import { make, put, section } from './dom';
 import { compareFlames } from './flame/difference';
-import type { IFinding, IFlame, IReport } from './payload';
+import type { IFigure, IFinding, IFlame, IReport } from './payload';
 import { IReading, readReport } from './read';
 import { bars } from './sections/bars';
 import { FIRST_LOOK } from './sections/flame_wishes';
@@ -51,15 +51,17 @@ function heads(sides: ISide[], readings: IReading[]): HTMLElement {
 }
 
 function figures(a: IReport, b: IReport): HTMLElement {
-  // what follows the comma is this side's doubt
-  const values = (report: IReport) =>
-    new Map(
-      report.figures.map(({ label, value }) => {
-        const [name, ...doubt] = label.split(',');
-        return [name, [value, ...doubt].join(',')];
-      })
-    );
-  return table('Throughput', values(a), values(b));
+  const values = (report: IReport) => new Map(report.figures.map(named));
+  return table('Key figures', values(a), values(b));
+}
+
+/** Row and cell of a figure. Profiles of before had no names: what follows the comma is the doubt. */
+function named({ name, whole, label, value }: IFigure): [string, string] {
+  if (name) {
+    return [name, whole || value];
+  }
+  const [before, ...doubt] = label.split(',');
+  return [before, [value, ...doubt].join(',')];
 }
 
 /** Bars of A and B below each other, in the colours and with the table of a report. */

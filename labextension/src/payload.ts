@@ -22,6 +22,10 @@ export interface IFigure {
   value: string;
   label: string;
   title?: string;
+  /** its row beside another profile: the same name for the same quantity */
+  name?: string;
+  /** what stands in that row, where it is not `value` alone */
+  whole?: string;
 }
 
 export interface ICeiling {
@@ -84,6 +88,8 @@ export interface ITrack {
   x: number[];
   y: number[];
   title: string;
+  /** what `value` is of the row: "mean", "median" or "peak" */
+  sumUp: string;
 }
 
 /** One phase of the threads that fetch. */
@@ -173,6 +179,8 @@ export interface IComparison {
   ticks: { x: number; text: string }[];
   code: string;
   notes: string[];
+  /** how it was measured, for those who doubt it */
+  how?: string[];
   /** of a search for workers x prefetch; absent elsewhere */
   grid?: IGrid;
 }
@@ -269,6 +277,8 @@ export interface IReport {
   /** absent where nothing was iterated, and in reports of older versions */
   spans?: ISpans;
   /** the recorded cell itself can be run in trials; absent where there is none */
+  /** nothing is missing that `tier` would have to tell of */
+  fullEvidence?: boolean;
   wholeCell?: boolean;
 }
 

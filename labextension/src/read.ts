@@ -102,6 +102,7 @@ function readParts(from: Fields, headline: string, parts: string[]): IReport {
     block: attempt('block', () => list(from, 'block', readBlock), []),
     outliers: attempt('outliers', () => readOutliers(from.outliers), readOutliers(null)),
     spans: attempt('spans', () => readSpans(from.spans), undefined),
+    fullEvidence: attempt('fullEvidence', () => optionalFlag(from, 'fullEvidence'), false),
     wholeCell: attempt('wholeCell', () => optionalFlag(from, 'wholeCell'), false)
   };
 }

@@ -24,7 +24,13 @@ import type {
 } from './payload';
 
 export function readFigure(from: Fields): IFigure {
-  return { value: text(from, 'value'), label: text(from, 'label'), title: text(from, 'title') };
+  return {
+    value: text(from, 'value'),
+    label: text(from, 'label'),
+    title: text(from, 'title'),
+    name: text(from, 'name'),
+    whole: text(from, 'whole')
+  };
 }
 
 export function readBar(from: Fields): IBar {
@@ -96,7 +102,8 @@ export function readTrack(from: Fields): ITrack {
     value: text(from, 'value'),
     x: numbers(from, 'x'),
     y: numbers(from, 'y'),
-    title: text(from, 'title')
+    title: text(from, 'title'),
+    sumUp: text(from, 'sumUp')
   };
   sameLength(track.key, track.x, track.y);
   return track;
@@ -208,6 +215,7 @@ export function readComparison(from: Fields): IComparison {
     ticks: list(from, 'ticks', tick => ({ x: number(tick, 'x'), text: text(tick, 'text') })),
     code: text(from, 'code'),
     notes: texts(from, 'notes'),
+    ...(from.how === undefined ? {} : { how: texts(from, 'how') }),
     ...(from.grid === undefined || from.grid === null ? {} : { grid: readGrid(from.grid) })
   };
 }

@@ -45,6 +45,18 @@ describe('the flame graph by keyboard', () => {
     assert.match(spoken(), /^all workers/);
   });
 
+  test('the words of the chosen frame are seen as well, until Escape or another place', () => {
+    const words = page.root.querySelector<HTMLElement>('.ioscope-tooltip')!;
+    ['ArrowDown', 'ArrowDown'].forEach(press);
+    assert.equal(words.hidden, false);
+    assert.equal(words.firstElementChild?.textContent, 'fetch');
+    press('Escape');
+    assert.equal(words.hidden, true);
+    press('ArrowDown');
+    page.root.querySelector('canvas')!.blur();
+    assert.equal(words.hidden, true);
+  });
+
   test('Enter enlarges, Escape shows all again', () => {
     const all = [...page.root.querySelectorAll('button')].find(one => one.textContent === 'Show all');
     ['ArrowDown', 'ArrowDown', 'ArrowDown', 'Enter'].forEach(press);
@@ -70,6 +82,15 @@ describe('tabs of the flame graph', () => {
       tabs.filter(tab => tab.tabIndex === 0),
       [last]
     );
+  });
+
+  test('Home and End go to the first and the last', () => {
+    const tabs = [...page.root.querySelectorAll<HTMLElement>('[role=tab]')];
+    const { KeyboardEvent } = document.defaultView!;
+    for (const [key, at] of [['End', tabs.length - 1], ['Home', 0]] as const) {
+      tabs[0].dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+      assert.equal(document.activeElement, tabs[at]);
+    }
   });
 
   test('the search stays when the tab changes', () => {

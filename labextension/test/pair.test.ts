@@ -38,6 +38,18 @@ describe('two profiles side by side', () => {
     assert.ok(text.includes('A: one core') && text.includes('B: two cores'));
   });
 
+  test('give one row to one quantity, whatever was known of it', () => {
+    const figures = (value: string, label: string, whole: string) => [
+      { value, label, name: 'batches recorded', whole }
+    ];
+    const a = side('a', { figures: figures('50', 'batches in 5.9 s', '50 in 5.9 s') });
+    const b = side('b', { figures: figures('1', 'batch in 31 s', '1 in 31 s') });
+    renderPair(page.root, [a, b]);
+    const rows = [...page.root.querySelectorAll('.ioscope-pair-table tbody tr')];
+    const texts = rows.map(row => [...row.children].map(cell => cell.textContent));
+    assert.deepEqual(texts, [['batches recorded', '50 in 5.9 s', '1 in 31 s']]);
+  });
+
   test('mark what only one of them found', () => {
     renderPair(page.root, [side('old', {}), side('new', { findings: [] })]);
     const marks = page.root.querySelectorAll('.ioscope-pair-only');

@@ -38,6 +38,7 @@ describe('a report shows', () => {
       ...report.findings.flatMap(one => one.evidence),
       ...report.toggles.flatMap(one => [one.title, one.refusal || one.effect, one.predicted]),
       ...report.comparisons.flatMap(one => [one.headline, ...one.lines, one.code, ...one.notes]),
+      ...report.comparisons.flatMap(one => one.how ?? []),
       ...report.timeline.tracks.flatMap(one => [one.label, one.value]),
       ...report.flames.map(one => one.label),
       ...report.notMeasured.flatMap(one => [one.what, one.reason]),

@@ -70,7 +70,7 @@ def test_a_page_shows_three_things_and_folds_the_rest(
 ) -> None:
     made = open_page(page_of(report_of_waiting))
     titles = made.locator(".ioscope-section:not(.ioscope-deep) > h3").all_text_contents()
-    assert titles[:3] == ["Where a batch's time went", "What holds it back", "Try it"]
+    assert titles[:3] == ["Where the time went", "What holds it back", "Try it"]
     folded = made.locator(".ioscope-deep")
     assert folded.count() == 3
     assert not made.locator(".ioscope-flame canvas").is_visible()

@@ -5,7 +5,7 @@ import { draw, ROW_PX } from './draw';
 import { onThemeChange, readLook } from './look';
 import type { ILook } from './look';
 import type { IMatches } from './search';
-import { Tooltip } from './tooltip';
+import { IPoint, Tooltip } from './tooltip';
 import { frameLines } from './words';
 
 const ALL: [number, number] = [0, 1];
@@ -80,7 +80,10 @@ export class FlameGraph {
     life.listen(canvas, 'mouseleave', () => this.tooltip.hide());
     life.listen(canvas, 'click', event => this.press(this.frameUnder(event)));
     life.listen(canvas, 'keydown', event => this.key(event));
-    life.listen(canvas, 'blur', () => this.setFocus(-1));
+    life.listen(canvas, 'blur', () => {
+      this.tooltip.hide();
+      this.setFocus(-1);
+    });
   }
 
   private frameUnder(event: MouseEvent): number {
@@ -120,9 +123,11 @@ export class FlameGraph {
     }
     const at = this.focus;
     if (event.key === 'Escape') {
+      this.tooltip.hide();
       this.reset();
     } else if (event.key === 'Enter') {
       this.press(at);
+      this.explain(at);
     } else if (MOVES[event.key]) {
       this.setFocus(at < 0 ? 0 : MOVES[event.key](this.columns, at));
     } else {
@@ -143,6 +148,24 @@ export class FlameGraph {
       this.reveal(index);
     }
     this.redraw();
+    this.explain(index);
+  }
+
+  /** The words of a frame that keys chose, below its visible start. */
+  private explain(index: number): void {
+    if (index < 0) {
+      return;
+    }
+    const lines = frameLines(this.columns, index);
+    this.tooltip.show(lines, this.pointAt(index), this.element);
+  }
+
+  private pointAt(index: number): IPoint {
+    const area = this.canvas.getBoundingClientRect();
+    const [from, to] = this.view;
+    const { x0, depth } = this.columns;
+    const x = Math.max(0, (x0[index] - from) / (to - from));
+    return { clientX: area.left + x * area.width, clientY: area.top + (depth[index] + 0.5) * ROW_PX };
   }
 
   /** Bring a frame into what is shown: out of a zoom that hides it, into the scrolled part. */

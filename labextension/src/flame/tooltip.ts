@@ -2,7 +2,13 @@ import { make, put } from '../dom';
 
 const OFFSET_PX = 14;
 
-/** What is under the pointer, beside it and inside the graph. */
+/** A place in the window; a mouse event is one. */
+export interface IPoint {
+  clientX: number;
+  clientY: number;
+}
+
+/** What is under the pointer, or chosen by keys: beside it and inside the graph. */
 export class Tooltip {
   readonly element = make('div', 'ioscope-tooltip');
 
@@ -11,14 +17,14 @@ export class Tooltip {
     this.element.setAttribute('aria-hidden', 'true'); // the focused frame is spoken elsewhere
   }
 
-  show(lines: string[], event: MouseEvent, within: HTMLElement): void {
+  show(lines: string[], at: IPoint, within: HTMLElement): void {
     this.element.replaceChildren();
     put(this.element, ...lines.map(line => make('div', '', line)));
     this.element.hidden = false;
     const area = within.getBoundingClientRect();
-    const x = event.clientX - area.left + OFFSET_PX;
+    const x = at.clientX - area.left + OFFSET_PX;
     const room = area.width - this.element.offsetWidth;
-    const below = event.clientY - area.top + OFFSET_PX;
+    const below = at.clientY - area.top + OFFSET_PX;
     const above = below - this.element.offsetHeight - 2 * OFFSET_PX;
     const fits = below + this.element.offsetHeight <= Math.max(area.height, 1);
     this.element.style.left = `${Math.max(0, Math.min(x, room))}px`;

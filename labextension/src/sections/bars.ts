@@ -8,7 +8,7 @@ import { textFits } from '../text_fit';
 import { percentText } from '../flame/words';
 import { phases } from './phases';
 
-/** Where a batch's time went: one bar for the consumer and each worker. */
+/** Where the time went: one bar for the consumer and each worker. */
 export function bars(
   report: IReport,
   selection: Selection | null,
@@ -17,7 +17,7 @@ export function bars(
   if (!report.bars.length) {
     return null;
   }
-  const element = section("Where a batch's time went", 'ioscope-bars');
+  const element = section('Where the time went', 'ioscope-bars');
   const rows = make('div', 'ioscope-bar-rows');
   const tracks = report.bars.map(() => make('div', 'ioscope-track'));
   report.bars.forEach((bar, index) => {
@@ -28,7 +28,7 @@ export function bars(
   when.hidden = true;
   put(element, when, rows, legend(report.legend, rows, life), folded('As numbers', table(report)));
   put(element, ...phases(report));
-  const fit = () => hideCutTexts(rows);
+  const fit = () => fitTexts(rows);
   life.onResize(rows, fit);
   fit();
   const { spans } = report;
@@ -50,7 +50,7 @@ class SelectedBars {
     report: IReport,
     private readonly spans: ISpans
   ) {
-    this.labels = new Map(report.legend.map(entry => [entry.name, entry.label]));
+    this.legend = report.legend.map(entry => [entry.name, entry.label]);
   }
 
   bar(bar: IBar, index: number, span: Selection['span']): IBar {
@@ -60,17 +60,18 @@ class SelectedBars {
     }
     const times = row.map(({ name, times }) => ({ name, time: summed(times, span) }));
     const whole = times.reduce((sum, { time }) => sum + time, 0);
+    const labels = new Map([...this.legend, ...bar.parts.map(part => [part.name, part.label] as const)]);
     const parts = times
-      .filter(({ name, time }) => time > SEEN * whole && this.labels.has(name))
+      .filter(({ name, time }) => time > SEEN * whole && labels.has(name))
       .map(({ name, time }) => {
         const fraction = time / whole;
-        return { name, label: this.labels.get(name)!, fraction, text: percentText(fraction) };
+        return { name, label: labels.get(name)!, fraction, text: percentText(fraction) };
       });
     const title = parts.length ? `${bar.who}, ${spanText(this.spans, span)}` : `${bar.who}: not there`;
     return { who: bar.who, title, parts };
   }
 
-  private readonly labels: Map<string, string>;
+  private readonly legend: (readonly [string, string])[];
   private readonly rows = this.spans.rows.map(row =>
     row.parts.map(part => ({ name: part.name, times: unpacked(part.times) }))
   );
@@ -92,15 +93,20 @@ function piece(bar: IBar, part: IPart): HTMLElement {
   element.dataset.part = part.name;
   element.style.width = cssPercent(part.fraction);
   element.title = `${bar.who}: ${part.label} ${part.text}`;
-  return put(element, make('span', '', part.text));
+  element.dataset.label = part.label;
+  element.dataset.share = part.text;
+  return put(element, make('span'));
 }
 
-/** A text that does not fit into its piece says less than none. */
-function hideCutTexts(rows: HTMLElement): void {
-  for (const element of rows.querySelectorAll<HTMLElement>('.ioscope-piece')) {
-    const label = element.firstElementChild as HTMLElement;
-    label.hidden = !textFits(label.textContent ?? '', element.clientWidth);
-  }
+/** What fits into each piece: name and share, the share, or nothing. A text cut off says less than none. */
+function fitTexts(rows: HTMLElement): void {
+  const pieces = [...rows.querySelectorAll<HTMLElement>('.ioscope-piece')];
+  const widths = pieces.map(element => element.clientWidth); // all read before anything changes
+  pieces.forEach((element, index) => {
+    const { label, share = '' } = element.dataset;
+    const texts = [`${label} ${share}`, share, ''];
+    element.firstElementChild!.textContent = texts.find(text => !text || textFits(text, widths[index]))!;
+  });
 }
 
 function legend(entries: IReport['legend'], rows: HTMLElement, life: Disposables): HTMLElement {

@@ -1,5 +1,5 @@
 import type { Disposables } from '../disposables';
-import { make, put, scrolling, section } from '../dom';
+import { folded, make, put, scrolling, section } from '../dom';
 import type { IHost } from '../host';
 import type { IArmRow, IComparison } from '../payload';
 import { codeBlock } from './code';
@@ -13,6 +13,10 @@ export function comparison(result: IComparison, host: IHost, life: Disposables):
   const words = make('div', 'ioscope-words');
   put(words, make('p', 'ioscope-headline', result.headline));
   put(words, ...result.lines.map(line => make('p', 'ioscope-line', line)));
+  if (result.how?.length) {
+    const list = put(make('ul'), ...result.how.map(line => make('li', '', line)));
+    put(words, folded('How it was measured', list));
+  }
   const sides = put(make('div', 'ioscope-sides'), words);
   if (result.dots.length) {
     put(sides, dots(result));

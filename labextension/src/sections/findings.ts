@@ -10,6 +10,7 @@ export function findings(report: IReport): HTMLElement | null {
     return null;
   }
   const element = section('What holds it back', 'ioscope-findings');
+  put(element, make('p', 'ioscope-note', 'Share of the run that removing the cause would free.'));
   put(element, list(report.findings.slice(0, FIRST)));
   const rest = report.findings.slice(FIRST);
   if (rest.length) {

@@ -9,7 +9,7 @@ const TRACKS = 4;
 export function ceilingsGist(report: IReport): string {
   const lowest = report.ceilings.filter(row => row.limiting);
   const now = report.ceilingNow ? ` · ${report.ceilingNow.text}` : '';
-  return lowest.map(row => `${row.label} ${row.text}`).join(', ') + now;
+  return lowest.map(row => `${row.label}: ${row.text}`).join(', ') + now;
 }
 
 export function timelineGist(report: IReport): string {

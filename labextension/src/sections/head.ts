@@ -18,7 +18,7 @@ export function head(report: IReport): HTMLElement {
   if (report.figures.length) {
     put(element, figures(report.figures));
   }
-  if (report.tier) {
+  if (report.tier && !report.fullEvidence) {
     put(element, make('p', 'ioscope-tier', report.tier));
   }
   return element;

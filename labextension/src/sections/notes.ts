@@ -4,6 +4,9 @@ import type { IReport } from '../payload';
 /** What profiling itself cost, what was not measured, and where the numbers can be found. */
 export function notes(report: IReport, unreadable: string[]): HTMLElement {
   const element = make('div', 'ioscope-notes');
+  if (report.tier && report.fullEvidence) {
+    put(element, make('p', '', report.tier));
+  }
   if (report.cost) {
     put(element, make('p', '', report.cost));
   }

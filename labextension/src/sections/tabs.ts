@@ -29,9 +29,11 @@ export class Tabs {
   }
 
   private key(event: KeyboardEvent, index: number): void {
+    const count = this.tabs.length;
+    const ends: Record<string, number> = { Home: 0, End: count - 1 };
     const step = STEPS[event.key];
-    if (step) {
-      const next = (index + step + this.tabs.length) % this.tabs.length;
+    const next = step ? (index + step + count) % count : ends[event.key];
+    if (next !== undefined) {
       this.select(next);
       this.tabs[next].focus();
       event.preventDefault();

@@ -37,6 +37,9 @@ export function timeline(
 function row(track: ITrack): Element[] {
   const label = make('span', 'ioscope-row-label', track.label);
   const value = make('span', 'ioscope-spark-value', track.value);
+  if (track.sumUp) {
+    put(value, make('span', 'ioscope-soft', ` ${track.sumUp}`));
+  }
   label.title = value.title = track.title;
   return [label, spark(track), value];
 }

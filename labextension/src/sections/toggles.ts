@@ -77,7 +77,11 @@ export class Toggles {
     name.htmlFor = box.id;
     put(words, name, ...this.small(toggle, box));
     element.classList.toggle('ioscope-refused', Boolean(toggle.refusal));
-    return put(element, box, words, make('span', 'ioscope-predicted', toggle.predicted));
+    const predicted = make('span', 'ioscope-predicted');
+    if (toggle.predicted) {
+      put(predicted, make('span', 'ioscope-soft', 'expected '), toggle.predicted);
+    }
+    return put(element, box, words, predicted);
   }
 
   private small(toggle: IToggle, box: HTMLElement): Element[] {
@@ -100,7 +104,7 @@ export class Toggles {
     const name = make('label', '', 'Run my whole cell in every trial');
     name.htmlFor = this.whole.id;
     const words = put(make('div', 'ioscope-toggle-words'), name, make('p', '', WHOLE));
-    return put(make('div', 'ioscope-toggle'), this.whole, words);
+    return put(make('div', 'ioscope-toggle ioscope-option'), this.whole, words);
   }
 
   private actions(life: Disposables): HTMLElement {
