@@ -127,6 +127,15 @@ def _wait_until_up(url: str, server: subprocess.Popen[bytes], log: Path) -> None
     raise RuntimeError(f"the server did not start:\n{log.read_text()[-4000:]}")
 
 
+def end_kernels(url: str, notebook: str) -> None:
+    """The server keeps a notebook's kernel, with all that was run in it, when a page is closed."""
+    with urllib.request.urlopen(f"{url}/api/sessions", timeout=START_TIMEOUT_S) as answer:
+        kept = [row["id"] for row in json.load(answer) if row["path"] == notebook]
+    for name in kept:
+        ended = urllib.request.Request(f"{url}/api/sessions/{name}", method="DELETE")
+        urllib.request.urlopen(ended, timeout=START_TIMEOUT_S).close()
+
+
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
@@ -169,7 +178,8 @@ class Lab:
     watch: Watch
 
     def write(self, name: str, *cells: str, kernel: str = "python3") -> None:
-        """A notebook of code cells."""
+        """A notebook of code cells, whose kernel will be a new one also at a second try."""
+        end_kernels(self.url, name)
         (self.root / name).write_text(json.dumps(notebook_of(cells, kernel)))
 
     def visit(self, name: str) -> None:

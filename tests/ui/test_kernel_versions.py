@@ -84,7 +84,7 @@ def installed(version: str, folder: Path) -> Path:
 def kernelspec(home: Path, name: str, folder: Path) -> None:
     """A kernel with what is in `folder` before anything else."""
     spec = home / "share" / "jupyter" / "kernels" / name
-    spec.mkdir(parents=True)
+    spec.mkdir(parents=True, exist_ok=True)  # there at a second try
     content = {
         "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
         "display_name": name,

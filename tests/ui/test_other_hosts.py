@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,12 +35,10 @@ widget
 
 
 @pytest.fixture
-def folders(notebooks: Path, request: pytest.FixtureRequest) -> tuple[Path, Path]:
-    home = notebooks / f"home-{request.node.name[:20]}"
-    files = notebooks / f"files-{request.node.name[:20]}"
-    home.mkdir()
-    files.mkdir()
-    return files, home
+def folders(notebooks: Path) -> tuple[Path, Path]:
+    """Files and home of a server; others at a second try."""
+    files, home = (tempfile.mkdtemp(prefix=name, dir=notebooks) for name in ("files-", "home-"))
+    return Path(files), Path(home)
 
 
 @pytest.fixture
