@@ -32,9 +32,10 @@ def short_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trials of a fifth of a second instead of one and a half. A clear effect is then decided
     after four pairs within seconds, and on a busy machine, whose trials differ more, the budget
     holds the dozens of pairs that the verdict may need. Of a slow arm fewer samples are looked at
-    before: those of a second and a half with the longest budget, instead of three seconds."""
-    from jupyter_ioscope.trials import plan, session
+    before: those of half a second, instead of three, but for one batch at least."""
+    from jupyter_ioscope.trials import delivery, plan, session
 
+    monkeypatch.setattr(session, "Limit", lambda: delivery.Limit(seconds=0.5))
     monkeypatch.setattr(session, "_CHECKS", 60)
     monkeypatch.setattr(plan, "_STRETCH_S", 0.2)
     monkeypatch.setattr(plan, "_PILOT_S", 0.2)

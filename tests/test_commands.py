@@ -28,10 +28,12 @@ MODULE = """
 import time
 import torch
 from torch.utils.data import DataLoader, Dataset
-from jupyter_ioscope.trials import plan
+from jupyter_ioscope.trials import plan, session
 
-plan._STRETCH_S = plan._PILOT_S = 0.2  # as the fixture short_trials does
-
+# as the fixture short_trials does
+plan._STRETCH_S = plan._PILOT_S = 0.2
+plan._BATCHES = 8
+session._CHECKS = 60
 
 
 class Waiting(Dataset):

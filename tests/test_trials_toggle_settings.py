@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from jupyter_ioscope.trials import session
+from jupyter_ioscope.trials import delivery, session
 from jupyter_ioscope.trials.code import code_of
 from jupyter_ioscope.trials.compare import compare
 from jupyter_ioscope.trials.spec import spec_of
@@ -53,7 +53,9 @@ def table(rows: int = 3_000) -> TensorDataset:
 
 
 def test_batches_that_overtake_are_the_same_set_and_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_CHECKS", 15)  # only a whole epoch shows that it is the same set
+    # only a whole epoch shows that it is the same set
+    monkeypatch.setattr(session, "_CHECKS", 15)
+    monkeypatch.setattr(session, "Limit", delivery.Limit)
     loader = DataLoader(OneSlow(), batch_size=2, num_workers=3, multiprocessing_context="fork")
     before = random_states()
     found = compare(loader, toggles=["in_order"], budget_s=90)
