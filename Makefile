@@ -19,20 +19,21 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup browser fuse demo lab test accuracy lint typescript bench binder-check screenshot clean
+.PHONY: help setup browser fuse programs demo lab test accuracy lint typescript bench binder-check screenshot clean
 
 help:
 	@sed -n '/^#/p;/^$$/q' Makefile
 
 setup: $(READY) $(FRONT_END)
 
-# An installation that failed half-way leaves no stamp, so the next call tries again.
+# An installation that failed half-way leaves no stamp, so the next call tries again. Modules are
+# compiled when they are imported: of nineteen thousand most never are.
 $(READY): pyproject.toml constraints-dev.txt
 	@command -v node >/dev/null || { \
 		echo "Node.js (20 or newer) builds the JupyterLab extension: please install it." >&2; exit 1; }
 	@echo "Setting up $(VENV): this takes a few minutes, once."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check \
 		-e '.[demo,test]' -c constraints-dev.txt
 	@touch $(READY) $(FRONT_END)
 
@@ -58,6 +59,12 @@ fuse:
 		apt-get update -qq && apt-get install -y -qq fuse3 libcap2-bin fio >/dev/null; \
 	else echo "fuse3, libcap2-bin or fio is not installed: tests that need them will be skipped"; fi
 
+# both at once: one waits for the network and the disk where the other computes
+programs:
+	@$(MAKE) --no-print-directory browser fuse & programs=$$!; \
+	$(MAKE) --no-print-directory setup; setup=$$?; \
+	wait $$programs && exit $$setup
+
 demo: setup
 	@python notebooks/run_demo.py notebooks/01_first_profile.ipynb
 
@@ -72,12 +79,14 @@ lint: setup
 typescript: setup
 	cd labextension && jlpm tsc --noEmit && jlpm test
 
-# lint and TypeScript side by side; pytest comes last, so that its summary is the last line
-test: setup browser fuse
+# lint and TypeScript side by side; pytest comes last, so that its summary is the last line.
+# With tests/side_by_side.py a second pytest takes a part, which the first one tells and counts.
+test: programs
 	@$(MAKE) --no-print-directory lint & lint=$$!; \
 	$(MAKE) --no-print-directory typescript; typescript=$$?; \
 	wait $$lint && exit $$typescript
-	@python -m pytest -m "not accuracy" --nbval-lax --nbval-current-env $(TUTORIALS) tests
+	@python -m pytest -p tests.side_by_side -m "not accuracy" --nbval-lax --nbval-current-env \
+		$(TUTORIALS) tests
 
 # loaders with known troubles, and healthy ones: how often the verdict is right; then the
 # single-cause loaders of the tests five times. A wrong verdict is a figure, a crash an error.
