@@ -353,6 +353,7 @@ def check_baseline(
     thresholds = baseline_check.thresholds_of(p99_s, loss)
     traced = checked_bool("block_trace", block_trace)
     options = baseline.Options(seconds, repeats, size_bytes, engine, block_trace=traced)
+    baseline_check.refuse_unlike(before, baseline.known_before(options), only_known=True)
     now = baseline.measure(path, options, on_step)
     return baseline_check.compare(before, now, name, thresholds)
 

@@ -141,6 +141,16 @@ def test_unlike_circumstances_are_not_compared(change: dict[str, str]) -> None:
         baseline_check.compare(saved(job()), saved(job(), **change), "file")
 
 
+def test_unlike_circumstances_are_told_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    baseline_file.write(saved(job()), tmp_path / "base.json")
+    monkeypatch.setattr(baseline, "measure", lambda *_: pytest.fail("it was measured"))
+    monkeypatch.setattr(baseline, "_cores", lambda: 3)
+    with pytest.raises(InputError, match="cores was 8, is"):
+        api.check_baseline(tmp_path, tmp_path / "base.json", engine="own")
+
+
 def test_a_new_kernel_is_noted_and_compared() -> None:
     found = baseline_check.compare(saved(job()), saved(job(), kernel="Linux 6.2"), "file")
     assert any("kernel was Linux 6.1, is Linux 6.2" in note for note in found.notes)

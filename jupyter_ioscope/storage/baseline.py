@@ -205,22 +205,35 @@ def _circumstances(
     found: FileSystem, tool: str, direct: bool, options: Options
 ) -> Iterable[Circumstance]:
     # What a change of storage, kernel or host may well be the cause of a change is only noted.
-    yield Circumstance("tool", "fio" if tool.startswith("fio") else tool, True)
+    yield from _known_before("fio" if tool.startswith("fio") else tool, options)
     yield Circumstance("past the page cache", "yes" if direct else "no", True)
     yield Circumstance("file system", found.name, True)
-    yield Circumstance("size of the file", bytes_text(options.size_bytes), True)
-    yield Circumstance("seconds a run", f"{options.seconds:g}", True)
-    yield Circumstance("cores", str(_cores()), True)
-    limits = [f"{row.what} {row.per_s}" for row in Groups().io_limits()]
-    yield Circumstance(
-        "limits of the control group", ", ".join(sorted(set(limits))) or "none", True
-    )
     yield Circumstance("tool's version", tool, False)
     yield Circumstance("kernel", f"{platform.system()} {platform.release()}", False)
     yield Circumstance("host", platform.node(), False)
     yield Circumstance("mount point", found.mount_point, False)
     yield Circumstance("source", found.source, False)
     yield Circumstance("mount options", ",".join(found.options), False)
+
+
+def known_before(options: Options) -> tuple[Circumstance, ...]:
+    """The circumstances that are known before anything is measured.
+
+    Raises:
+        InputError: an option cannot be used, or its engine is not there.
+    """
+    options = options.checked()
+    return tuple(_known_before("fio" if _tool(options.engine) else NAME, options))
+
+
+def _known_before(tool: str, options: Options) -> Iterable[Circumstance]:
+    yield Circumstance("tool", tool, True)
+    yield Circumstance("size of the file", bytes_text(options.size_bytes), True)
+    yield Circumstance("seconds a run", f"{options.seconds:g}", True)
+    yield Circumstance("cores", str(_cores()), True)
+    limits = [f"{row.what} {row.per_s}" for row in Groups().io_limits()]
+    told = ", ".join(sorted(set(limits))) or "none"
+    yield Circumstance("limits of the control group", told, True)
 
 
 def _cores() -> int:

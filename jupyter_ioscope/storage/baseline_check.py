@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from jupyter_ioscope.errors import InputError
-from jupyter_ioscope.model.storage import Baseline, BaselineCheck, JobChange, JobResult
+from jupyter_ioscope.model.storage import (
+    Baseline,
+    BaselineCheck,
+    Circumstance,
+    JobChange,
+    JobResult,
+)
 from jupyter_ioscope.storage.baseline_trace import SUFFIX
 from jupyter_ioscope.units import is_number, percent, seconds
 
@@ -70,7 +76,7 @@ def compare(
         InputError: the circumstances are not alike, or a threshold cannot be used.
     """
     thresholds = (thresholds or Thresholds()).checked()
-    _refuse_unlike(before, now)
+    refuse_unlike(before, now.circumstances)
     old = {row.key: row for row in before.jobs}
     rows = tuple(
         _change(row, old[row.key], thresholds, _at_device(row, now))
@@ -91,13 +97,17 @@ def compare(
     )
 
 
-def _refuse_unlike(before: Baseline, now: Baseline) -> None:
-    old, new = (
-        {row.name: row.value for row in one.circumstances if row.binds} for one in (before, now)
-    )
+def refuse_unlike(before: Baseline, now: Iterable[Circumstance], only_known: bool = False) -> None:
+    """`only_known`: `now` holds what is known before anything is measured, and only that counts.
+
+    Raises:
+        InputError: the circumstances are not alike.
+    """
+    old, new = ({row.name: row.value for row in rows if row.binds}
+                for rows in (before.circumstances, now))  # fmt: skip
     unlike = [
         f"{name} was {old.get(name, 'unknown')}, is {new.get(name, 'unknown')}"
-        for name in {**old, **new}
+        for name in (new if only_known else {**old, **new})
         if old.get(name) != new.get(name)
     ]
     if unlike:
