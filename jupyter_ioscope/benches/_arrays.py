@@ -19,19 +19,20 @@ TAKES = (
 MOST_BYTES = 16 << 20
 
 
-def array_or_table(target: Any) -> tuple[Any, str]:
-    """(a NumPy array or a pyarrow Table, name of the target), rows beyond 16 MiB left out.
+def array_or_table(target: Any, takes: str = TAKES) -> tuple[Any, str]:
+    """(a NumPy array or a pyarrow Table, name of the target), rows beyond 16 MiB left out. `takes`
+    is what should be given, for the sentence.
 
     Raises:
         InputError: it is neither, or its file is not what its name says.
     """
     if not is_path(target):
-        return _cut(_of_object(target)), kind(target)
-    path, _ = file_of(target, TAKES)
+        return _cut(_of_object(target, takes)), kind(target)
+    path, _ = file_of(target, takes)
     ending = os.path.splitext(path)[1].lower()
     reader = _READERS.get(ending)
     if reader is None:
-        raise InputError(f"{path!r} ends with {ending!r}: give {TAKES}")
+        raise InputError(f"{path!r} ends with {ending!r}: give {takes}")
     try:
         return _cut(reader(path)), path
     except InputError:
@@ -43,7 +44,7 @@ def array_or_table(target: Any) -> tuple[Any, str]:
         ) from error
 
 
-def _of_object(value: Any) -> Any:
+def _of_object(value: Any, takes: str) -> Any:
     numpy: Any = need("numpy", "the bench of formats")
     arrow, pandas, torch = loaded("pyarrow"), loaded("pandas"), loaded("torch")
     if isinstance(value, numpy.ndarray):
@@ -61,7 +62,7 @@ def _of_object(value: Any) -> Any:
     if callable(formatted) and hasattr(value, "num_rows"):
         table: Any = value.with_format("arrow")[:]  # a Hugging Face dataset, its order kept
         return table
-    raise InputError(f"target is {kind(value)}: give {TAKES}")
+    raise InputError(f"target is {kind(value)}: give {takes}")
 
 
 def _cut(value: Any) -> Any:

@@ -121,7 +121,9 @@ def _read(paths: list[str]) -> tuple[list[bytes], list[str]]:
         try:
             decode(data)
         except Exception as error:
-            bad.append(f"{path!r} is left out: {short(error)}; it begins like {really(path)}")
+            unknown = type(error).__name__ == "UnidentifiedImageError"  # its text is an address
+            why = "PIL knows no such format" if unknown else short(error)
+            bad.append(f"{path!r} is left out: {why}; it begins like {really(path)}")
             continue
         found.append(data)
         size += len(data)

@@ -109,9 +109,10 @@ def _differences(sample: Any, name: str) -> list[str]:
     locked = sum(not array.flags.writeable for array in _arrays(other))
     before = sum(not array.flags.writeable for array in _arrays(sample))
     if locked > before:
+        many = "1 array comes" if locked == 1 else f"{locked} arrays come"
         found.append(
-            f"{locked} arrays come back read-only, because they lie in the bytes received: "
-            "in-place changes raise (receive into a bytearray instead)"
+            f"{many} back read-only, because of lying in the bytes received: in-place changes "
+            "raise (receive into a bytearray instead)"
         )
     return found
 

@@ -117,7 +117,7 @@ def _rows(target: Any) -> tuple[list[dict[str, Any]], str]:
     elif isinstance(target, (list, tuple)):
         found, name = list(target[:_MOST_ROWS]), f"{len(target):,} rows"
     else:
-        data, name = array_or_table(target)
+        data, name = array_or_table(target, _TAKES)
         if not hasattr(data, "to_pylist"):
             raise InputError(f"{name} is an array, and has no rows with names: give {_TAKES}")
         found = data.slice(0, _MOST_ROWS).to_pylist()
