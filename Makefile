@@ -32,9 +32,8 @@ $(READY): pyproject.toml constraints-dev.txt
 	@command -v node >/dev/null || { \
 		echo "Node.js (20 or newer) builds the JupyterLab extension: please install it." >&2; exit 1; }
 	@echo "Setting up $(VENV): this takes a few minutes, once."
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check \
-		-e '.[demo,test]' -c constraints-dev.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python notebooks/pip_progress.py --no-compile -e '.[demo,test]' -c constraints-dev.txt
 	@touch $(READY) $(FRONT_END)
 
 # the installation built it; this builds it again when a source has changed
