@@ -116,6 +116,7 @@ def test_samples_that_are_widened_before_the_hand_over_are_found() -> None:
         ("torchvision.transforms.functional.to_tensor", "PILToTensor"),
         (".long", "batch.long()"),
         (".float", "uint8"),
+        ("torch.nn.functional.one_hot", "class numbers"),
     ],
 )
 def test_the_advice_fits_what_was_widened(call: str, words: str) -> None:

@@ -22,7 +22,11 @@ NAMES = {
 FEW_CORES = 0.25
 # Part of a function's samples in one line from which it is that line alone that is named.
 _ONE_LINE = 0.9
-JOINING = "return arrays or tensors from the dataset, and join them with one stack, not one by one"
+JOINING = (
+    "return arrays or tensors from the dataset, and join them with one stack, not one by one and "
+    "not through Python lists; where their lengths differ, fill one tensor of the full size row by "
+    "row, or use torch.nn.utils.rnn.pad_sequence"
+)
 
 
 def who(facts: Facts) -> str:

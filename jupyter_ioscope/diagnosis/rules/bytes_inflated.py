@@ -22,10 +22,12 @@ _WIDENS = {
     "torch.float64": 7 / 8,
     "numpy.float64": 7 / 8,
     "numpy.int64": 7 / 8,
+    "torch.nn.functional.one_hot": 7 / 8,  # of one class number, with eight classes and more
     ".float": 3 / 4,
     "torchvision.transforms.functional.to_tensor": 3 / 4,
     "torchvision.transforms.functional.convert_image_dtype": 3 / 4,
 }
+_ONE_HOT = "torch.nn.functional.one_hot"
 _WHOLE_NUMBERS = (".long", "numpy.int64")
 _EIGHT_BYTES = {".double", "torch.float64", "numpy.float64"}
 # Widening must be a good part of the fetching itself, and what is joined as large as here: small
@@ -57,7 +59,7 @@ def judge(facts: Facts) -> Finding | None:
         title="Samples are made wider before they are joined and handed over",
         evidence=(
             f"{plus_minus(100 * widening, 100 * error, 1)} % of the fetching is in lines that call "
-            f"{names[0].lstrip('.')}, and {plus_minus(100 * joining, 100 * joining_error, 1)} % "
+            f"{_told(names)}, and {plus_minus(100 * joining, 100 * joining_error, 1)} % "
             "joins the result.",
             f"A batch is {bytes_text(size)}; in the smaller form it would be about "
             f"{bytes_text(size * (1 - saved))}.",
@@ -69,6 +71,11 @@ def judge(facts: Facts) -> Finding | None:
     )
 
 
+def _told(names: list[str]) -> str:
+    """The call that widens most, where a line has several."""
+    return max(names, key=lambda name: (name == _ONE_HOT, _WIDENS[name])).rpartition(".")[2]
+
+
 def _advice(names: list[str], alone: bool) -> str:
     """By the call that widens: what was narrower before depends on it."""
     where = "in the step" if alone else "after the hand-over, in the step"
@@ -76,6 +83,11 @@ def _advice(names: list[str], alone: bool) -> str:
         return (
             "Keep pictures as bytes: transforms.PILToTensor() (v2.ToImage()) instead of ToTensor() "
             f"gives uint8. Convert {where} or on the device: batch.float() / 255 there."
+        )
+    if _ONE_HOT in names:
+        return (
+            "Return class numbers (uint8) instead of one plane for each class, and call one_hot "
+            f"{where} or on the device; cross_entropy takes class numbers as they are."
         )
     if all(name in _WHOLE_NUMBERS for name in names):
         return (

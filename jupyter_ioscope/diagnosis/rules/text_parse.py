@@ -55,7 +55,11 @@ def _tokenises(facts: Facts) -> bool:
 
 
 def _toggles(facts: Facts) -> tuple[str, ...]:
-    quick = ("sample_cache", "batched_tokenise" if _tokenises(facts) else "fast_json")
+    quick: tuple[str, ...] = ("sample_cache",)
+    if _tokenises(facts):
+        quick = (*quick, "batched_tokenise")
+    elif any("json" in name.lower() for name in facts.work.functions("text_parse")):
+        quick = (*quick, "fast_json")
     return (*quick, "workers") if _words.more_workers(facts) else quick
 
 
