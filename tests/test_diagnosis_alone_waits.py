@@ -61,3 +61,38 @@ def test_a_wait_with_a_name_does_not_come_before_more_cpu() -> None:
 def test_a_wait_beside_a_far_longer_step_is_no_alarm() -> None:
     found = alone({"cpu": 0.1, "disk": 0.9}, fetch_ms=4.0, step_ms=16.0).findings
     assert found[0].cause == "not_loader_bound"
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_waits_longer_than_the_work_itself_come_before_a_line_behind_other_programs(
+    workers: int,
+) -> None:
+    states = {"cpu": 0.15, "run_queue": 0.45, "disk": 0.4}
+    value = builders.profile(
+        workers, states=states, batches=200, fetch_ms=40.0, others_cores=1.8, cpus=2
+    )
+    assert diagnose(value).findings[0].cause == "disk_latency"
+
+
+def test_a_line_of_the_loops_own_threads_is_its_work() -> None:
+    value = builders.profile(0, states={"cpu": 0.5, "run_queue": 0.1, "disk": 0.4}, batches=200)
+    assert diagnose(value).findings[0].cause == "no_workers_cpu_bound"
+
+
+def first_fetch_late(faults_later: int) -> Diagnosis:
+    """The first fetch takes half a second longer, for pages that had to come from the disk."""
+    made = builders.profile(0, states={"cpu": 0.3, "page_fault": 0.7}, batches=100)
+    slow = made.fetches[0]
+    slow = slow._replace(start_ns=slow.start_ns - 500_000_000, major_faults=30)
+    later = [row._replace(major_faults=faults_later) for row in made.fetches[1:]]
+    start = made.start_ns - 600_000_000
+    return diagnose(builders.without(made, start_ns=start, fetches=(slow, *later)))
+
+
+def test_pages_that_the_first_fetch_waits_for_more_than_others_are_no_set_up() -> None:
+    assert first_fetch_late(faults_later=1).findings[0].cause == "page_fault_io"
+
+
+def test_pages_that_only_the_first_fetch_waits_for_are_set_up() -> None:
+    causes = [row.cause for row in first_fetch_late(faults_later=0).findings]
+    assert "first_batch_setup" in causes

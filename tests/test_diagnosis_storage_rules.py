@@ -76,6 +76,14 @@ def test_text_that_is_parsed_again_up_to_the_item_is_read_in_vain() -> None:
     assert first(once).cause == "text_parse_per_item"
 
 
+def test_of_a_recording_only_the_part_that_is_used_should_be_read() -> None:
+    sound = (values.GET, Frame("Wave_read.readframes", f"{values.LIB}/wave.py", 320))
+    made = values.profile((sound, 40), (values.USER, 20), read_bytes=10_000_000, **ROWS)
+    found = first(values.opened(made, files=8, opens=100, size=10_000_000))
+    assert found.cause == "read_amplification"
+    assert "num_frames" in found.advice
+
+
 def test_a_container_opened_once_is_no_trouble() -> None:
     made = values.profile((values.H5_READ, 40), **{**ROWS, "fetch_ms": 1.0, "step_ms": 8.0})
     assert causes(made) == {"not_loader_bound"}

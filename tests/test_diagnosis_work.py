@@ -44,6 +44,20 @@ def test_code_before_python_311_has_bare_names() -> None:
     assert kind_of(old, {})[0] == "npz_member"
 
 
+def test_the_header_of_an_array_is_no_text() -> None:
+    load = Frame("load", f"{values.SITE}/numpy/lib/_npyio_impl.py", 483)
+    header = Frame("_read_array_header", f"{values.SITE}/numpy/lib/_format_impl.py", 699)
+    literal = Frame("literal_eval", f"{values.LIB}/ast.py", 100)
+    assert kind_of((values.GET, load, header, literal), {})[0] == "array_load"
+
+
+def test_reading_the_file_of_a_text_is_not_parsing_it() -> None:
+    load = Frame("load", f"{values.LIB}/json/__init__.py", 293)
+    loads = Frame("loads", f"{values.LIB}/json/__init__.py", 346)
+    assert kind_of((values.GET, load), {})[0] == "file_read"
+    assert kind_of((values.GET, load, loads), {})[0] == "text_parse"
+
+
 def test_reading_a_member_is_one_piece_of_work_whatever_it_calls() -> None:
     mix = mix_of(values.seen((values.NPZ, 10), (values.SEEK, 10)), "consumer", ())
     assert mix.fraction("unpack") == pytest.approx((0.0, mix.fraction("unpack")[1]))

@@ -90,7 +90,7 @@ def _ranked(facts: Facts, found: Sequence[Finding]) -> tuple[Finding, ...]:
     """Findings above the noise; with none, a loop that hardly waited is bound by its step. Of a
     loop that was over at once, or never got a batch, only its start can be judged, and what did
     harm."""
-    findings = ranked(found)
+    findings = ranked(found, facts.own_cpu)
     if findings and facts.too_short:
         return tuple(row for row in findings if row.resource in BEFORE or row.harm)
     if findings:

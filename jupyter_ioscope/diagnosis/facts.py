@@ -136,6 +136,17 @@ class Facts(LoopFacts):
             return 0.0
 
     @cached_property
+    def own_cpu(self) -> float:
+        """Part of what CPU work in fetches takes, with its time in line behind other programs,
+        that it would take alone; 1 where that is not known."""
+        try:
+            line_ns = self.part_ns("run_queue") * (1 - self.own_part_of_line)
+            cpu_ns = self.part_ns("cpu")
+        except NotMeasuredError:
+            return 1.0
+        return cpu_ns / (cpu_ns + line_ns) if cpu_ns > 0 else 1.0
+
+    @cached_property
     def _line_fraction(self) -> float:
         """Of the fetches' time off the CPU, the part in line for a core. Raises NotMeasuredError
         where states were not sampled."""

@@ -31,6 +31,8 @@ _LEAST_S = {
 }
 _FAULT_S = 0.03
 _WORK = ("decode_cpu", "no_workers_cpu_bound", "no_workers_latency_bound", "blocked_unseen")
+_CPU_WORK = ("decode_cpu", "no_workers_cpu_bound")
+_WAITS = ("disk", "page_fault", "network", "sleep")
 _DEVICE = ("disk_latency", "disk_bandwidth")
 # What is waited for, by its name, and the same wait as one that workers would overlap: two views of
 # one cause, no rivals. Both stay, the name first.
@@ -69,13 +71,17 @@ _STEP_FIRST = 3.0
 _LONGEST = 30.0
 
 
-def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def ranked(findings: Iterable[Finding], own_cpu: float = 1.0) -> tuple[Finding, ...]:
     """Largest cost first, noise left out, and a general cause left out where a more exact one
     names at least half of it. A line (GIL, lock, run queue) at least half as long as
     the first cause comes before it.
 
     Noise: a share below 5 % of the loop, an interval that reaches 0, a few hundredths of a second;
     of causes that every loop has some of, tenths of a second.
+
+    `own_cpu` is the part of what CPU work in fetches costs that is its own: the rest is time in
+    line behind other programs, which a wait does not have and which other programs may end. A wait
+    that is longer than the work itself comes before it.
 
     A cause that does harm beside taking time (see `HARMS`) comes before all others, whatever its
     share: a run that hangs, wrong samples, memory that runs out. Rules set it for great harm only.
@@ -99,9 +105,20 @@ def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
             kept.insert(0, line)
     if len(kept) == 1 and kept[0].cause == OTHERS and kept[0].share < _OTHERS_ALONE:
         kept = []
+    kept = _waits_before_line(kept, own_cpu)
     work = _WORK if overlap is None else (*_WORK, *_WAITED_FOR)
     kept = _faults_before_step(_faults_before_work(kept, work), work)
     return (*harmful, *_name_before_overlap(kept))
+
+
+def _waits_before_line(kept: list[Finding], own_cpu: float) -> list[Finding]:
+    """The largest wait, before general CPU work that only others on the cores make longer."""
+    if not kept or kept[0].cause not in _CPU_WORK:
+        return kept
+    for place, row in enumerate(kept[1:], 1):
+        if row.resource in _WAITS and row.cost_s > own_cpu * kept[0].cost_s:
+            return [row, *kept[:place], *kept[place + 1 :]] if row.share >= _FAULT_PART else kept
+    return kept
 
 
 def _overlap(rows: Iterable[Finding]) -> Finding | None:
@@ -115,10 +132,10 @@ def _name_before_overlap(kept: list[Finding]) -> list[Finding]:
     overlap = _overlap(kept)
     if overlap is None:
         return kept
-    names = [row for row in kept if row.cause in _WAITED_FOR]
-    rest = [row for row in kept if row.cause not in _WAITED_FOR]
-    at = rest.index(overlap)
-    return [*rest[:at], *names, *rest[at:]]
+    before = kept[: kept.index(overlap)]
+    behind = kept[kept.index(overlap) + 1 :]
+    names = [row for row in behind if row.cause in _WAITED_FOR]
+    return [*before, *names, overlap, *(row for row in behind if row not in names)]
 
 
 def _faults_before_work(kept: list[Finding], work: Sequence[str]) -> list[Finding]:

@@ -110,6 +110,8 @@ WHOLE = (
         "/numpy/lib/_npyio_impl.py: __getitem__",
         "/numpy/lib/npyio.py: __getitem__",
     ),
+    # The header of an array's file is a literal of Python: no text of the user's.
+    *_rows("array_load", "/numpy/lib/_format_impl.py", "/numpy/lib/format.py"),
     *_rows(
         "text_parse",
         "/numpy/lib/_npyio_impl.py: loadtxt genfromtxt fromregex",
@@ -212,7 +214,8 @@ INNER = (
     *_rows("image_other", "/PIL/", "/torchvision/", "/skimage/", "/imgaug/", "/kornia/",
            "/scipy/ndimage/"),
     *_rows("regex", "/re/__init__.py", "/re.py", "/re/_", "/sre_", "/regex/"),
-    *_rows("text_parse", "/json/__init__.py: load loads", "/codecs.py: decode", "/textwrap.py",
+    *_rows("file_read", "/json/__init__.py: load"),  # of the file; parsing has frames of its own
+    *_rows("text_parse", "/json/__init__.py: loads", "/codecs.py: decode", "/textwrap.py",
            "/string.py", "/shlex.py", "/unicodedata"),
     *_rows("unpack", "/gzip.py", "/zipfile.py", "/zipfile/__init__.py", "/lzma.py", "/bz2.py",
            "/_compression.py", "/compression/", "/numcodecs/", "/blosc", "/lz4/", "/zstandard/",
@@ -222,7 +225,6 @@ INNER = (
            "/tifffile/", "/openslide/", "/nibabel/", "/pandas/io/", "/rasterio/", "/polars/"),
     *_rows("dataset_rows", "/datasets/"),
     *_rows("array_load", "/numpy/lib/_npyio_impl.py: load", "/numpy/lib/npyio.py: load",
-           "/numpy/lib/_format_impl.py", "/numpy/lib/format.py",
            "/numpy/lib/_utils_impl.py: safe_eval"),
     *_rows("memory_map", "/numpy/_core/memmap.py", "/numpy/core/memmap.py"),
     *_rows("file_open", "/pathlib.py: open read_bytes read_text", "/pathlib/", "/io.py: open",

@@ -9,6 +9,7 @@ from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.rules._work import (
     CPU_CAUSES,
     WAIT_CAUSES,
+    collecting,
     gain_of_work,
     ns_per_sample,
     place_line,
@@ -60,8 +61,9 @@ _CHUNKS = Case(
     ("container_read",),
     "Whole chunks are read and unpacked for a few rows",
     "reading from a chunked file",
-    "Make the chunks the shape of what is read at once (one row or one batch), read neighbouring "
-    "rows together, or store the data contiguous and uncompressed.",
+    "Make the chunks (of Parquet: the row groups) the shape of what is read at once, one row or "
+    "one batch; read neighbouring rows together: a chunk at a time, shuffled in memory; or store "
+    "the data contiguous and uncompressed.",
     ("sample_cache",),
 )
 _QUERY = Case(
@@ -71,6 +73,11 @@ _QUERY = Case(
     "Give the table an index on what the query selects by (EXPLAIN QUERY PLAN tells whether it "
     "scans), ask for all rows of a batch in one query, and only for the columns that are used.",
     ("sample_cache",),
+)
+_SOUND_ADVICE = (
+    "Read only the part that the item needs: soundfile.read(path, start=..., stop=...), "
+    "torchaudio.load(path, frame_offset=..., num_frames=...), setpos() of a wave file; or cut the "
+    "recordings into pieces once."
 )
 _WHOLE = Case(
     ("file_read", "file_open", "array_load", "unpickle", "unpack", "user", "library",
@@ -115,7 +122,14 @@ def judge(facts: Facts) -> Finding | None:
         advice=case.advice,
         toggles=case.toggles,
         where=facts.work.where(*case.kinds),
-        refines=(*CPU_CAUSES, *WAIT_CAUSES, "reopen_per_item", *_also(case)),
+        refines=(
+            *CPU_CAUSES,
+            *WAIT_CAUSES,
+            "reopen_per_item",
+            "blocked_unseen",
+            *_also(case),
+            *collecting(facts),
+        ),
     )
 
 
@@ -135,11 +149,19 @@ def _case(facts: Facts, times: float) -> Case | None:
         return _CHUNKS if times or _slow_for_its_bytes(facts, _CHUNKS) else None
     if not times or not _read_again(facts):
         return None
+    whole = _WHOLE._replace(advice=_SOUND_ADVICE) if _mostly_sound(facts) else _WHOLE
     storage = facts.storage
     often = storage.opens_per_sample >= _OPENS_A_SAMPLE
     if often or storage.read_calls_per_sample >= _CALLS_A_SAMPLE:
-        return _WHOLE
-    return _WHOLE._replace(kinds=tuple(kind for kind in _WHOLE.kinds if kind not in _BETWEEN))
+        return whole
+    return whole._replace(kinds=tuple(kind for kind in _WHOLE.kinds if kind not in _BETWEEN))
+
+
+def _mostly_sound(facts: Facts) -> bool:
+    """Whether sound is taken apart, and nothing else as much."""
+    seen = facts.work.fraction
+    others = ("text_parse", "unpickle", "array_load", "unpack", "table_rows")
+    return seen("audio_decode")[0] > max(0.1, seen(*others)[0])
 
 
 def _read_again(facts: Facts) -> bool:
