@@ -97,6 +97,21 @@ def test_cancelling_leaves_nothing_and_tells_what_was_tried() -> None:
     assert found[0].tried[0].setting == found[0].current
 
 
+@pytest.mark.usefixtures("own_temporary_folder")
+def test_cancelling_while_the_loader_is_profiled_leaves_nothing() -> None:
+    cancel = threading.Event()
+    loader = DataLoader(Sleeping(4000), batch_size=4, num_workers=1)
+
+    def stop(progress: Progress) -> None:
+        if progress.text.startswith("profiling the loader, "):  # samples came: it is recording
+            cancel.set()
+
+    compare(loader, loader, budget_s=0.1)  # starts what is kept
+    with nothing_left_behind(patience_s=3):
+        found = tune(loader, budget_s=100, cancel=cancel, on_progress=stop)
+    assert found.cancelled
+
+
 @pytest.mark.usefixtures("short_search", "own_temporary_folder", "short_trials")
 def test_cancelling_the_pairs_at_the_end_keeps_what_was_tried() -> None:
     cancel = threading.Event()

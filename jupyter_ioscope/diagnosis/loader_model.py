@@ -151,8 +151,10 @@ def _as_they_come(
             turn += 1
         worker = turn % workers
         piece = pieces[given % len(pieces)]
-        free[worker] = ready = max(free[worker], asked) + _service(piece, stretch)
-        heapq.heappush(done, (ready + piece.transit, given, worker))
+        service = _service(piece, stretch)
+        free[worker] = ready = max(free[worker], asked) + service
+        # Whether it has another one to make by then is not known yet: it mostly has.
+        heapq.heappush(done, (ready + _transit(piece, service, True), given, worker))
         waiting[worker] += 1
         given, turn = given + 1, turn + 1
 

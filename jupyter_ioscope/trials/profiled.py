@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from typing import Any
 
@@ -28,6 +29,8 @@ def profiled(
 ) -> dict[str, Any]:
     """Record the loader for `least_s` seconds and `batches` batches, epoch after epoch; the profile
     goes to `path`. No stacks: they cost more than they tell about how fast batches come."""
+    if folder:  # removed by the parent, also when this process is killed in the middle
+        tempfile.tempdir = folder
     spec, _ = prepared(spec, folder, False)
     seed_all(seed)
     indices, beats = Indices(spec), Beats(emit)

@@ -32,6 +32,7 @@ from jupyter_ioscope.trials.trial import Plan
 from jupyter_ioscope.units import significant
 
 _CHECKS = 15  # part of the budget in which samples of A may be gathered for comparing them
+_LATE = 0.5  # of it, after which arm A is not read once more before the pairs
 _LOOKS, _LEAST_LOOK_S = 10, 1.0  # part of it in which toggles may look at samples
 
 
@@ -143,7 +144,9 @@ class Session:
         if known is not None:
             return known, files
         self.runner.reporter.stage("preparing", "one untimed pass")
-        if files:
+        # Late in a small budget pairs tell more: how much of A's files is cached is proven anyway.
+        late = self.runner.reporter.age_s() > _LATE * self.budget_s and not self.cold
+        if files and not (late and changed):
             files |= self.runner.untimed("A", spec_a, plan)
         if changed:
             files |= self.runner.untimed("B", spec_b, plan)
