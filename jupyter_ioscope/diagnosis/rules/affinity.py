@@ -30,6 +30,7 @@ def _of_process(facts: Facts) -> Finding | None:
         return None
     return _finding(
         facts,
+        facts.own_part_of_line,
         f"This process is pinned to {own} of the {others} cores it could use",
         tuple(f"{name}={value} is set." for name, value in machine.native_threads
               if name in _PINNING),
@@ -51,8 +52,13 @@ def _of_workers(facts: Facts) -> Finding | None:
         return None
     workers = "The worker is" if facts.workers == 1 else f"The {facts.workers} workers are"
     listed = ", ".join(map(str, sorted(cores)))
+    # Nobody of the loop's own is in the way on cores of one's own, and of what other programs take
+    # there is less where there are more cores to choose from.
+    own = facts.own_part_of_line
+    freed = own + (1 - own) * (1 - len(cores) / fitting)
     return _finding(
         facts,
+        freed,
         f"{workers} pinned to {len(cores)} of the {facts.profile.machine.cpus_usable} cores",
         (f"All of them may use core {listed} only." if len(cores) == 1
          else f"They may use the cores {listed} only.",),
@@ -62,10 +68,13 @@ def _of_workers(facts: Facts) -> Finding | None:
     )  # fmt: skip
 
 
-def _finding(facts: Facts, title: str, evidence: tuple[str, ...], advice: str) -> Finding:
+def _finding(
+    facts: Facts, freed: float, title: str, evidence: tuple[str, ...], advice: str
+) -> Finding:
+    """`freed` is the part of the time in line that the missing cores would save."""
     return finding(
         facts,
-        facts.gain_queue().times(facts.own_part_of_line),
+        facts.gain_queue().times(freed),
         cause="affinity",
         resource="run_queue",
         title=title,

@@ -82,8 +82,7 @@ def judge(facts: Facts) -> Finding | None:
             f"Taking over a batch costs the main process {seconds(cost_s)}; "
             f"{percent(main.fraction('hand_over'))} of the loop's time is hand-over. "
             f"Making it takes a worker {seconds(fetch_s)}.",
-            f"A batch holds {objects:,} object{'' if objects == 1 else 's'}, {bytes_text(size)} "
-            "in all.",
+            _holds(kind, objects, size),
             _words.taken_line(facts),
         ),
         advice=kind.advice,
@@ -92,6 +91,15 @@ def judge(facts: Facts) -> Finding | None:
             for name in _TOGGLES.get(kind.cause, ())
             if not (kind.keeps_workers and name == "no_workers")
         ),
+    )
+
+
+def _holds(kind: _Kind, objects: int, size: float) -> str:
+    """What objects of the user's own hold is not counted."""
+    if kind is _OBJECTS:
+        return f"A batch holds {objects:,} objects or more, beside {bytes_text(size)} of numbers."
+    return (
+        f"A batch holds {objects:,} object{'' if objects == 1 else 's'}, {bytes_text(size)} in all."
     )
 
 
