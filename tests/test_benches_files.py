@@ -106,6 +106,15 @@ def test_both_engines_read_what_is_there(file: Path) -> None:
         assert told["items"] >= 4
 
 
+def test_a_kernel_without_the_newer_kind_of_ring_gives_the_older(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engines.prepare(file, "", depths=(1,)).missing:
+        pytest.skip("io_uring may not be used here")
+    monkeypatch.setattr(_ring, "_OWN_THREAD", 1 << 31)  # a flag that no kernel knows
+    assert engines._differs(str(file), 4 << 20, 8) == []
+
+
 def test_a_ring_that_reads_something_else_is_noticed(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

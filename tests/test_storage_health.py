@@ -73,6 +73,7 @@ def test_the_quick_check_says_who_answered_each_read(data: Path) -> None:
         assert read.answered_by == "device"
     assert found.verdict in ("healthy", "degraded", "dangerous")
     assert all(row.source and row.thresholds for row in found.judged)
+    assert hash(found.timings)  # ranges are tuples again after their way through JSON
 
 
 def test_a_file_is_only_read(data: Path) -> None:

@@ -18,6 +18,10 @@ from collections.abc import Iterator
 _SETUP, _ENTER = 425, 426
 _GETEVENTS = 1  # IORING_ENTER_GETEVENTS
 _OP_READ = 22  # IORING_OP_READ, Linux 5.6
+# IORING_SETUP_COOP_TASKRUN, _SINGLE_ISSUER and _DEFER_TASKRUN, Linux 6.1: a completion does not
+# interrupt the thread that waits for it anyway. fio asks for the same.
+_OWN_THREAD = 1 << 8 | 1 << 12 | 1 << 13
+_FLAGS_AT = 8  # bytes into the parameters
 _OFF_SQ, _OFF_CQ, _OFF_SQES = 0, 0x8000000, 0x10000000
 _PARAMS = struct.Struct("<30I")  # struct io_uring_params
 _SQE = struct.Struct("<BBHiQQIIQ24x")  # opcode flags ioprio fd off addr len rw_flags user_data
@@ -33,18 +37,15 @@ class Ring:
     """
 
     def __init__(self, depth: int, fd: int = -1, size: int = 0) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        setup, self._enter = libc["syscall"], libc["syscall"]
-        setup.argtypes = (ctypes.c_long, ctypes.c_uint, ctypes.c_void_p)
-        self._enter.argtypes = (
-            ctypes.c_long,
-            *[ctypes.c_uint] * 4,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-        )
-        params = ctypes.create_string_buffer(_PARAMS.size)
-        self.fd = _checked(setup(_SETUP, depth, params))
+        self._call = ctypes.CDLL(None, use_errno=True)["syscall"]
+        params = self._set_up(depth)
         os.set_inheritable(self.fd, False)
+        # Made once: to convert seven Python numbers costs as much as the system call itself.
+        self._submit, self._wait = ctypes.c_uint(), ctypes.c_uint()
+        self._enter = (
+            ctypes.c_long(_ENTER), ctypes.c_uint(self.fd), self._submit, self._wait,
+            ctypes.c_uint(_GETEVENTS), ctypes.c_void_p(), ctypes.c_size_t(),
+        )  # fmt: skip
         words = _PARAMS.unpack(params.raw)
         entries, completions = words[0], words[1]
         sq, cq = words[10:20], words[20:30]
@@ -69,6 +70,17 @@ class Ring:
             at = base + slot * size
             _SQE.pack_into(maps[2], 64 * slot, _OP_READ, 0, 0, fd, 0, at, size, 0, slot)
 
+    def _set_up(self, depth: int) -> ctypes.Array[ctypes.c_char]:
+        """Make the ring, the kind that completes when its thread asks where the kernel has it."""
+        for flags in (_OWN_THREAD, 0):
+            params = ctypes.create_string_buffer(_PARAMS.size)
+            struct.pack_into("I", params, _FLAGS_AT, flags)
+            made = self._call(ctypes.c_long(_SETUP), ctypes.c_uint(depth), params)
+            if made >= 0 or not flags or ctypes.get_errno() != errno.EINVAL:
+                break
+        self.fd = _checked(made)
+        return params
+
     def push(self, slot: int, offset: int) -> None:
         """Ask for the read of a slot; `enter` hands it to the kernel."""
         self._sqes[8 * slot + 1] = offset
@@ -82,12 +94,13 @@ class Ring:
         Raises:
             OSError: as io_uring_enter(2).
         """
+        self._submit.value, self._wait.value = submit, wait
         while True:
             try:
-                _checked(self._enter(_ENTER, self.fd, submit, wait, _GETEVENTS, None, 0))
+                _checked(self._call(*self._enter))
                 return
             except InterruptedError:
-                submit = 0
+                self._submit.value = 0
 
     def completed(self) -> list[int]:
         """The slots whose read is done.
@@ -108,7 +121,8 @@ class Ring:
     def timed(self, offsets: Iterator[int], depth: int, seconds: float) -> tuple[list[int], float]:
         """As `timed_reads`. What `push`, `enter` and `completed` do is written out here: their
         calls would cost as much as a request."""
-        clock, ring, wait = time.perf_counter_ns, self.fd, self._enter
+        clock, call, enter, submit = time.perf_counter_ns, self._call, self._enter, self._submit
+        self._wait.value = 1
         sq, cq, sqes, following = self._sq, self._cq, self._sqes, offsets.__next__
         array_at, tail_at, mask, tail = self._array_at, self._tail_at, self._sq_mask, self._tail
         head_at, end_at, base, cq_mask = (
@@ -133,9 +147,8 @@ class Ring:
                 flying += new
             elif not flying:
                 return took, (clock() - start) / 1e9
-            if wait(_ENTER, ring, new, 1, _GETEVENTS, None, 0) < 0 and (
-                ctypes.get_errno() != errno.EINTR
-            ):
+            submit.value = new
+            if call(*enter) < 0 and ctypes.get_errno() != errno.EINTR:
                 _checked(-1)
             now = clock()
             free.clear()

@@ -20,9 +20,9 @@ from jupyter_ioscope.storage.own_engine import (
     SMALL,
     at_depth,
     buffer_of,
+    drawn,
     opened,
     reader,
-    scattered,
 )
 from jupyter_ioscope.units import rate, seconds
 
@@ -31,6 +31,7 @@ DEPTHS = (1, 4, 16, 64)
 _TAKES = "the path of a file of your data set, of 4 MiB or more"
 _LEAST = 4 << 20
 _PASS_S = 0.15
+_DRAWN = 32_768  # offsets a pass, of all threads together
 
 
 def prepare(target: Any, folder: str, depths: Sequence[int] = DEPTHS) -> Prepared:
@@ -78,7 +79,7 @@ def open_threads(path: str, size: int, depth: int, pass_s: float = _PASS_S) -> P
         if number == 0:
             _cold(fd)
         buffer = buffer_of(SMALL)
-        return reader(fd, buffer), scattered(size, SMALL, random.getrandbits(32), again=True)
+        return reader(fd, buffer), drawn(size, SMALL, random.getrandbits(32), _DRAWN // depth)
 
     def once() -> Mapping[str, float]:
         return _told(*at_depth(path, os.O_RDONLY, make, depth, pass_s))
@@ -93,7 +94,7 @@ def open_ring(path: str, size: int, depth: int, pass_s: float = _PASS_S) -> Pass
         fd = opened(path, os.O_RDONLY).fd
         try:
             _cold(fd)
-            offsets = scattered(size, SMALL, random.getrandbits(32), again=True)
+            offsets = drawn(size, SMALL, random.getrandbits(32), _DRAWN)
             return _told(*timed_reads(fd, SMALL, offsets, depth, pass_s))
         finally:
             os.close(fd)

@@ -14,9 +14,17 @@ _MOST = 0.9  # of the bytes read; requests at the end of a file may be short
 
 def by(row: Mapping[str, Any], file_system: FileSystem) -> Timing:
     """The timing of a measured row, with who answered it."""
-    timing = Timing(**row["timing"])
+    timing = timing_of(row["timing"])
     answered, how = _who(timing, row, file_system)
     return timing._replace(answered_by=answered, how=how)
+
+
+def timing_of(values: Mapping[str, Any]) -> Timing:
+    """A timing as it was before it was JSON, where a range is a list."""
+    kept: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+    }
+    return Timing(**kept)
 
 
 def _who(timing: Timing, row: Mapping[str, Any], file_system: FileSystem) -> tuple[str, str]:

@@ -17,14 +17,15 @@ from jupyter_ioscope.storage.own_engine import (
     LARGE,
     at_depth,
     buffer_of,
+    drawn,
     opened,
     reader,
-    scattered,
     sequential,
     timed,
     writer,
 )
 
+_DRAWN = 65_536  # offsets of a run, of all threads together: 256 MiB of small blocks
 OWN = "threads"  # our own engine: that many threads, each with one request at a time
 # Our engine can be held up by a slow interpreter for a moment; fio starts and ends as well.
 _SPARE_S = 20.0
@@ -131,7 +132,7 @@ def _own(
         if tids is not None:
             tids.add(threading.get_native_id())
         if job.pattern.startswith("rand"):
-            offsets = scattered(size, block, random.getrandbits(32), again=True)
+            offsets = drawn(size, block, random.getrandbits(32), _DRAWN // job.depth)
         else:
             offsets = sequential(size, block, again=True)
         return (reader if reads else writer)(fd, buffer), offsets

@@ -19,7 +19,7 @@ from jupyter_ioscope.units import bytes_text, is_number, percent, seconds
 # Seconds without an answer to one step after which a device counts as hanging.
 SILENCE_S = (6.0, 30.0)
 _TOTAL_S = (12.0, 120.0)
-_ABOUT_S = (3.0, 25.0)  # as a healthy disk takes
+_ABOUT_S = (3.0, 20.0)  # as a healthy disk takes
 _IN_LINE = 0.05  # of the time of the reads: worth a sentence
 
 
@@ -156,9 +156,10 @@ def _plain(values: Mapping[str, Any]) -> Timing:
     name = values["name"]
     if name in ("open", "stat"):
         how = "names and attributes that the kernel may keep: what a second epoch sees"
-        return Timing(**{**values, "how": how, "answered_by": "unproven"})
+        return answered.timing_of({**values, "how": how, "answered_by": "unproven"})
     how = "with a final fsync" if name == "sequential write" else ""
-    return Timing(**{**values, "how": how, "answered_by": "device" if how else "unproven"})
+    by = "device" if how else "unproven"
+    return answered.timing_of({**values, "how": how, "answered_by": by})
 
 
 def _notes(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import mmap
 import os
 import random
@@ -100,6 +101,13 @@ def scattered(size: int, block: int, seed: int, again: bool = False) -> Iterator
             return
 
 
+def drawn(size: int, block: int, seed: int, count: int) -> Iterator[int]:
+    """The first `count` offsets of `scattered`, then the same again, drawn before the clock starts:
+    at depth, drawing them takes as long as Python's part of a request."""
+    offsets = scattered(size, block, seed)
+    return itertools.cycle(list(itertools.islice(offsets, count)))
+
+
 class Line:
     """How long this thread has stood in line for a core: schedstat of the kernel
     (Documentation/scheduler/sched-stats.rst). `taken_ns` is what `timed` took off so far."""
@@ -137,21 +145,39 @@ def timed(
     The first request always runs to its end. With a `line`, a longer while in it is no part of a
     request.
     """
+    if line is not None:
+        return _timed_in_line(request, arguments, seconds, line)
     clock = time.perf_counter_ns
     took: list[int] = []
     keep = took.append
     until = clock() + int(seconds * 1e9)
     for argument in arguments:
-        stood = line.stood_ns() if line is not None else 0
+        before = clock()
+        request(argument)
+        after = clock()
+        keep(after - before)
+        if after >= until:
+            break
+    return took
+
+
+def _timed_in_line(
+    request: Callable[[int], object], arguments: Iterable[int], seconds: float, line: Line
+) -> list[int]:
+    clock = time.perf_counter_ns
+    took: list[int] = []
+    until = clock() + int(seconds * 1e9)
+    for argument in arguments:
+        stood = line.stood_ns()
         before = clock()
         request(argument)
         after = clock()
         spent = after - before
-        if line is not None and (stood := line.stood_ns() - stood) >= _IN_LINE_NS:
+        if (stood := line.stood_ns() - stood) >= _IN_LINE_NS:
             stood = min(stood, spent)
             line.taken_ns += stood
             spent -= stood
-        keep(spent)
+        took.append(spent)
         if after >= until:
             break
     return took
