@@ -17,6 +17,7 @@ from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import STATES
 from jupyter_ioscope.model.records import Batch, Epoch, Fetch
 from tests import builders
+from tests.seen_stacks import with_states
 
 MS = 1_000_000
 LABELS = 1 << 32
@@ -349,6 +350,16 @@ def test_hand_over_that_waits_for_the_gil_is_not_the_batches_fault() -> None:
     assert causes[0] == "gil_bound_threads"
     assert "workers_overhead" not in causes
     assert diagnose(taking_over("running")).findings[0].cause == "workers_overhead"
+
+
+def test_a_step_that_waits_for_the_gil_is_told_from_a_step_that_works() -> None:
+    value = builders.profile(0, fetch_ms=5, step_ms=20)
+    half = [(row.wait_end_ns, (row.wait_end_ns + row.step_end_ns) // 2) for row in value.batches]
+    first = diagnose(with_states(value, half, "gil")).findings[0]
+    assert first.cause == "gil_bound_threads"
+    assert first.share == pytest.approx(0.4, abs=0.1)
+    assert "in the steps" in first.evidence[0]
+    assert diagnose(with_states(value, half, "sleep")).findings[0].cause == "not_loader_bound"
 
 
 def test_a_worker_that_waits_for_its_own_threads_stands_in_no_line_for_a_lock() -> None:
