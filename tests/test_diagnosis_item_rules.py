@@ -150,6 +150,16 @@ def test_large_pictures_for_small_samples() -> None:
     assert "63 times" in found.evidence[0]
 
 
+def test_the_decoder_that_was_seen_is_told_how() -> None:
+    assert "image.draft" in first(photos(2048, 1536)).advice
+    line = values.GET._replace(line=50)
+    made = photos(2048, 1536, ((line,), 40), (values.RESIZE, 10))
+    calls = (LineCalls("/me/data.py", 50, ("cv2.imread",)),)
+    found = first(builders.without(made, calls=calls))
+    assert found.cause == "oversized_decode"
+    assert "IMREAD_REDUCED_COLOR" in found.advice
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_pictures_decoded_as_large_as_used_simply_cost_that(workers: int) -> None:
     found = causes(photos(256, 224, workers=workers, fetch_ms=16.0))

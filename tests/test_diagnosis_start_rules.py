@@ -161,6 +161,21 @@ def test_a_first_fetch_that_opens_an_index_is_set_up() -> None:
     assert first_fetch_extra_ns(value.fetches[:3]) == 0  # too few to know the usual one
 
 
+@pytest.mark.parametrize(
+    ("stream", "told"),
+    [("Skip < Mapped < Examples", True), ("Mapped < Skip < Examples", False)],
+)
+def test_a_stream_that_skips_rows_it_has_made_is_told_to_skip_first(
+    stream: str, told: bool
+) -> None:
+    value = late_first_batch(builders.profile(0, fetch_ms=4, step_ms=1), 2 * S, in_fetch=True)
+    facts = (("kind", "IterableDataset"), ("stream", stream))
+    loaders = tuple(dataclasses.replace(row, facts=facts) for row in value.loaders)
+    found = diagnose(builders.without(value, loaders=loaders)).findings[0]
+    assert found.cause == "first_batch_setup"
+    assert ("before map" in found.advice) == told
+
+
 def before(rows: list[Row], before_ms: float = 4_000) -> Profile:
     value = builders.profile(0, before_ms=before_ms, fetch_ms=4, step_ms=8, batches=100)
     return with_stacks(value, [*rows, ("consumer", -1, (CELL, NEXT), 5)])

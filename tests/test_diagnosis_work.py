@@ -58,6 +58,24 @@ def test_reading_the_file_of_a_text_is_not_parsing_it() -> None:
     assert kind_of((values.GET, load, loads), {})[0] == "text_parse"
 
 
+def own_words(split: int) -> Mix:
+    """`[piece for word in text.split() for piece in look_up(word)]`, in the user's line 40."""
+    line = Frame("tokens", "/me/data.py", 40)
+    rows = (((values.GET, line), split), ((values.GET, line, values.USER[1]), 80), (values.USER, 9))
+    calls = (LineCalls("/me/data.py", 40, (".split", ".look_up")),)
+    return mix_of(values.seen(*rows), "consumer", calls)
+
+
+def test_what_gets_words_from_a_line_that_splits_text_is_tokenising() -> None:
+    mix = own_words(split=10)
+    assert mix.fraction("tokenise")[0] == pytest.approx(80 / 99)
+    assert mix.fraction("user")[0] == pytest.approx(9 / 99)
+
+
+def test_a_line_that_hardly_splits_text_leaves_the_work_below_it_alone() -> None:
+    assert own_words(split=1).fraction("tokenise")[0] == 0.0
+
+
 def test_reading_a_member_is_one_piece_of_work_whatever_it_calls() -> None:
     mix = mix_of(values.seen((values.NPZ, 10), (values.SEEK, 10)), "consumer", ())
     assert mix.fraction("unpack") == pytest.approx((0.0, mix.fraction("unpack")[1]))

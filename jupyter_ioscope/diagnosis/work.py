@@ -38,6 +38,11 @@ _DATASETS = "/datasets/"
 # 75 % where the rest makes tensors, which lets go).
 _INSIDE_CERTAINTY = 0.25
 
+# Calls that take text into pieces, and how often and for which part of all samples a line has to be
+# seen in one.
+_SPLITTING = ("split", "rsplit", "splitlines")
+_LEAST_SPLITS, _SPLIT_PART = 3, 0.02
+
 Calls = Mapping[tuple[str, int], tuple[str, ...]]
 
 
@@ -212,8 +217,31 @@ def mix_of(stacks: Stacks, role: str, calls: Iterable[LineCalls], library: str =
         place = next((frame for frame in reversed(below) if users(frame)), Frame("", "", 0))
         joins = _is_collate(below) or collate_lines.get(fetch.name) == fetch.line
         seen.append(Seen(kind, place, function, below, joins, count))
+    seen = _with_own_tokenising(seen)
     inside = _INSIDE_CERTAINTY if stacks.source == "in-process" else 1.0
     return Mix(tuple(seen), stacks.certainty * inside, known)
+
+
+def _with_own_tokenising(seen: Sequence[Seen]) -> list[Seen]:
+    """The user's own functions that get the pieces from a line that splits text belong to it: words
+    looked up one by one. Only below lines that were seen splitting for a good part themselves."""
+    at: dict[tuple[str, int], int] = {}
+    for row in seen:
+        if row.frames and users(row.frames[-1]) and _splits(row):
+            key = (row.frames[-1].file, row.frames[-1].line)
+            at[key] = at.get(key, 0) + row.times
+    least = max(_LEAST_SPLITS, _SPLIT_PART * sum(row.times for row in seen))
+    lines = {key for key, times in at.items() if times >= least}
+    return [
+        row._replace(kind="tokenise", function=row.place.name)
+        if row.kind == "user" and any((f.file, f.line) in lines for f in row.frames[:-1])
+        else row
+        for row in seen
+    ]
+
+
+def _splits(row: Seen) -> bool:
+    return row.kind in ("regex", "tokenise") or row.function in _SPLITTING
 
 
 def kind_of(frames: Sequence[Frame], calls: Calls) -> tuple[str, str]:

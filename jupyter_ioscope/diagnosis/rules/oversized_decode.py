@@ -62,14 +62,26 @@ def judge(facts: Facts) -> Finding | None:
             seen_line(facts, "decoding and resizing pictures", *_PIXELS),
             place_line(facts, *_PIXELS),
         ),
-        advice="Decode at reduced size: image.draft('RGB', size) before the first access makes "
-        "JPEG decode 1/2, 1/4 or 1/8 of the width (PIL's thumbnail does it itself). Or shrink the "
-        "files once to a little above the size that is used.",
+        advice=f"Decode at reduced size: {_how(facts)}. Or shrink the files once to a little above "
+        "the size that is used.",
         toggles=(*_words.IMAGE_TOGGLES, "workers")
         if _words.more_workers(facts)
         else _words.IMAGE_TOGGLES,
         where=facts.work.where(*_PIXELS),
         refines=(*CPU_CAUSES, "repeated_deterministic_transform"),
+    )
+
+
+def _how(facts: Facts) -> str:
+    """What asks the decoder that was seen for fewer pixels."""
+    if any("cv2" in name for name in facts.work.functions("image_decode")):
+        return (
+            "cv2.IMREAD_REDUCED_COLOR_2, _4 or _8 as the flag of cv2.imread makes JPEG decode 1/2, "
+            "1/4 or 1/8 of the width"
+        )
+    return (
+        "image.draft('RGB', size) before the first access makes JPEG decode 1/2, 1/4 or 1/8 of the "
+        "width (PIL's thumbnail does it itself)"
     )
 
 

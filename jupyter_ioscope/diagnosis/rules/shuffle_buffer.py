@@ -64,8 +64,9 @@ def judge(facts: Facts) -> Finding | None:
             if decoded
             else ""
         ),
-        refines=(*GENERAL, "no_workers_latency_bound", "network_latency", "disk_latency"),
-    )
+        refines=(*GENERAL, "no_workers_latency_bound", "network_latency", "disk_latency",
+                 "blocked_unseen"),
+    )  # fmt: skip
 
 
 RULE = Rule("shuffle_buffer", judge)

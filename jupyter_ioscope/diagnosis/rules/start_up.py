@@ -203,6 +203,12 @@ def _set_up(facts: Facts, start: _Start, gain: Gain) -> Finding:
     )
 
 
+def _skips_what_was_made(facts: Facts) -> bool:
+    """Whether a stream of `datasets` skips rows after it has transformed them."""
+    behind = facts.loader.fact("stream").partition("Skip")[2]
+    return "Mapped" in behind or "Filtered" in behind
+
+
 def _advice(facts: Facts, inside: bool, kind: str) -> str:
     own = own_sampler(facts.profile) if kind == kinds.SAMPLING else ""
     if own:
@@ -217,6 +223,11 @@ def _advice(facts: Facts, inside: bool, kind: str) -> str:
             "Make the order of the samples cheaper: draw with replacement "
             "(WeightedRandomSampler(..., replacement=True)), draw once and keep the list of "
             "indices, or shuffle within shards instead of over all rows."
+        )
+    if inside and _skips_what_was_made(facts):
+        return (
+            "Skip before the rows are made: stream.skip(n) before map, filter and decoding, and "
+            "whole shards instead of rows; or resume with stream.load_state_dict(...)."
         )
     if inside:
         return (
