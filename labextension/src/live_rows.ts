@@ -86,5 +86,6 @@ export class LiveRows {
   private readonly rows = new Map<string, Row>();
   private readonly list = make('ul', 'ioscope-live-rows');
   private readonly missing = make('p', 'ioscope-live-why');
-  readonly element = put(make('div'), this.list, this.missing);
+  private readonly span = make('p', 'ioscope-live-span', 'The last two minutes, now at the right.');
+  readonly element = put(make('div'), this.span, this.list, this.missing);
 }

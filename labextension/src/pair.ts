@@ -19,6 +19,8 @@ const NOT_A_TEST =
   'Two runs of which each was recorded once: what else the machine did is in the difference. ' +
   'An A/B comparison in the notebook tells whether a change really helped.';
 
+const COLOURS = 'Orange takes a larger share of the time in B than in A, blue a smaller one.';
+
 /** Draws both into `el`; a side that cannot be read says why in its place. */
 export function renderPair(el: HTMLElement, sides: ISide[]): Disposable {
   const life = new Disposables();
@@ -92,7 +94,7 @@ function difference(a: IReport, b: IReport, life: Disposables): HTMLElement | nu
     const both = before ? compared(before, flame) : null;
     return both ? [{ ...both, key: flame.key, label: flame.label }] : [];
   });
-  const report = { ...b, label: 'A against B', flames: graphs, flameSource: '' };
+  const report = { ...b, label: 'A against B', flames: graphs, flameSource: COLOURS };
   const graph = flames(report, { ...FIRST_LOOK }, null, life);
   return graph ? put(section('Functions, A against B', ''), graph) : null;
 }
@@ -130,7 +132,7 @@ function cells(kind: 'td' | 'th', texts: string[]): HTMLElement {
 
 /** Causes of both in their order; one that the other side has not is marked. */
 function found(a: IReport, b: IReport): HTMLElement {
-  const box = section('Findings', '');
+  const box = section('What holds it back', '');
   const sides = put(make('div', 'ioscope-pair-sides'), ...columns(a, b));
   return put(box, sides);
 }

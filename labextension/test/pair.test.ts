@@ -36,6 +36,7 @@ describe('two profiles side by side', () => {
     assert.ok(!text.includes('not in'));
     assert.ok(text.includes('A consumer') && text.includes('B worker 0'));
     assert.ok(text.includes('A: one core') && text.includes('B: two cores'));
+    assert.match(text, /Orange takes a larger share of the time in B/);
   });
 
   test('give one row to one quantity, whatever was known of it', () => {

@@ -135,6 +135,21 @@ def test_a_span_is_chosen_by_keys_alone(
     assert bar_texts(made) == whole
 
 
+def test_the_words_of_a_frame_are_inside_a_graph_however_low_it_is(
+    open_page: Callable[..., Page], report_of_waiting: Any
+) -> None:
+    made = open_page(page_of(report_of_waiting))
+    unfold(made, "Flame graph")
+    made.locator(".ioscope-flame canvas").focus()
+    words = made.locator(".ioscope-tooltip")
+    # what reaches beyond the box would make it scroll
+    beyond = "() => (b => b.scrollHeight - b.clientHeight)(document.querySelector('{}'))"
+    for _ in range(5):
+        made.keyboard.press("ArrowDown")
+        assert words.is_visible()
+        assert made.evaluate(beyond.format(".ioscope-flame-box")) <= 1
+
+
 def test_what_is_drawn_of_a_state_inverted_and_as_a_table(
     open_page: Callable[..., Page], report_of_waiting: Any
 ) -> None:

@@ -24,11 +24,23 @@ export class Tooltip {
     const area = within.getBoundingClientRect();
     const x = at.clientX - area.left + OFFSET_PX;
     const room = area.width - this.element.offsetWidth;
-    const below = at.clientY - area.top + OFFSET_PX;
-    const above = below - this.element.offsetHeight - 2 * OFFSET_PX;
-    const fits = below + this.element.offsetHeight <= Math.max(area.height, 1);
     this.element.style.left = `${Math.max(0, Math.min(x, room))}px`;
-    this.element.style.top = `${fits || above < 0 ? below : above}px`;
+    this.element.style.top = `${this.top(at.clientY - area.top, within)}px`;
+  }
+
+  /** Below the place or above it; in a graph too low for either beside it, so that nothing is cut off. */
+  private top(y: number, within: HTMLElement): number {
+    const area = within.getBoundingClientRect();
+    const seen = within.parentElement?.getBoundingClientRect() ?? area; // the rest is scrolled away
+    const from = Math.max(0, seen.top - area.top);
+    const to = Math.min(area.height, seen.bottom - area.top);
+    const height = this.element.offsetHeight;
+    const below = y + OFFSET_PX;
+    const above = y - OFFSET_PX - height;
+    if (below + height <= to) {
+      return below;
+    }
+    return above >= from ? above : Math.max(from, to - height);
   }
 
   hide(): void {
