@@ -91,7 +91,7 @@ def test_the_loader_inside_is_rebuilt_with_the_batch_size_and_order_of_the_user(
 def test_the_code_prepares_what_was_changed(accelerator: Any) -> None:
     loader = accelerator.prepare(DataLoader(Sleeping(20, 0.0), 4, shuffle=True, drop_last=True))
     code = code_of(spec_of(loader), spec_of(loader).changed(num_workers=2))
-    assert code.startswith("loader = accelerator.prepare(DataLoader(\n    loader.dataset,\n")
+    assert "\nloader = accelerator.prepare(DataLoader(\n    loader.dataset,\n" in code
     assert "shuffle=True" in code
     assert "num_workers=2,  # was 0" in code
     names: dict[str, Any] = {"loader": loader, "accelerator": accelerator, "DataLoader": DataLoader}

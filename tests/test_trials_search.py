@@ -112,3 +112,11 @@ def test_the_grid_holds_the_current_setting_and_respects_the_limit() -> None:
     assert odd in settings
     assert max(row.workers for row in settings) <= 8
     assert all(not row.in_order for row in settings)
+
+
+def test_a_model_that_sees_nothing_better_is_tried_once_all_the_same() -> None:
+    believed = {Setting(0): 1000.0, Setting(1): 500.0, Setting(2): 600.0}
+    search = Search(believed, Setting(0))
+    best = search.run(lambda setting: 700.0 + 400.0 * setting.workers)
+    assert best == Setting(2)
+    assert len(search.measured) >= 2

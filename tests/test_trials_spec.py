@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -123,6 +124,17 @@ def test_the_code_marks_what_changed_and_leaves_out_defaults() -> None:
     assert "prefetch_factor" not in code
     assert "pin_memory" not in code
     assert code_of(spec, spec) == ""
+
+
+def test_the_code_imports_what_the_program_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = spec_of(DataLoader(DATA, batch_size=3))
+    wanted = spec.changed(num_workers=2)
+    monkeypatch.delattr(sys.modules["__main__"], "DataLoader", raising=False)
+    names: dict[str, Any] = {"loader": DataLoader(DATA, batch_size=3)}
+    exec(code_of(spec, wanted), names)
+    assert names["loader"].num_workers == 2
+    monkeypatch.setattr(sys.modules["__main__"], "DataLoader", DataLoader, raising=False)
+    assert code_of(spec, wanted).startswith("loader = DataLoader(")
 
 
 def test_something_else_than_a_loader_is_refused_with_what_to_do() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 from jupyter_ioscope.model.records import DEFAULT_PREFETCH
@@ -44,11 +45,22 @@ def code_of(spec_a: LoaderSpec, spec_b: LoaderSpec, name: str = "loader") -> str
     arguments += [_line(key, value) for key, value in _written(spec_b) if key not in changes]
     lines = [f"    {text}," for text in arguments]
     lines += [f"    {key}={new!r},  # was {old!r}" for key, (old, new) in changes.items()]
+    before += _import_of(spec_b.loader_class)
     call = f"{spec_b.loader_class.__name__}("
     if spec_b.prepared is None:
         return "\n".join([*before, f"{name} = {call}", *lines, ")"])
     before += _ranks_note(spec_b, dataset)
     return "\n".join([*before, f"{name} = accelerator.prepare({call}", *lines, "))"])
+
+
+def _import_of(kind: type) -> list[str]:
+    """The line that makes the class known by its name where the user's program does not know it."""
+    known = getattr(sys.modules.get("__main__"), kind.__name__, None) is kind
+    if known or kind.__module__ == "__main__" or kind.__qualname__ != kind.__name__:
+        return []
+    data = loaded_data()
+    module = data.__name__ if kind is data.DataLoader else kind.__module__
+    return [f"from {module} import {kind.__name__}", ""]
 
 
 def _ranks_note(spec: LoaderSpec, dataset: str) -> list[str]:

@@ -68,6 +68,8 @@ class Search:
         best = self.best()
         worth = hoped[promising] > (1 + MARGIN) * self.measured[best]
         pick = promising if worth else self._neighbour(best, hoped)
+        if pick is None and len(self.measured) == 1:
+            pick = promising  # a model that was never tried is not believed
         if pick is None or pick.workers < self.cores + 1:
             return pick
         return self._as_many_as_cores(hoped) or pick
