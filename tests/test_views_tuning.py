@@ -110,5 +110,11 @@ def test_what_was_missed_is_said() -> None:
     assert "5% above it, inside" in missed_text(told, 2.1)
     assert "outside" in missed_text(told, 1.0)
     assert "inside that bound" in missed_text(Prediction(math.nan, 1.0, 1.9, "how"), 1.4)
+    bound = Prediction(math.nan, 1.0, 1.9, "how")
+    assert "inside that bound." in missed_text(bound, 0.7)  # no more than it: it was no promise
+    assert "outside that bound." in missed_text(bound, 2.4, 2.1, 2.8)
+    assert "outside that bound, and its interval reaches into it" in missed_text(bound, 2.4, 1.8, 3)
+    assert missed_text(told, 1.0, 0.9, 1.1).endswith("outside the interval.")
+    assert missed_text(told, 1.0, 0.0, math.inf).endswith("interval, which its own overlaps.")
     assert missed_text(None, 1.4) == ""
     assert missed_text(told, math.nan) == ""

@@ -77,7 +77,8 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         yield _interval(comparison)
         if cpu := _cpu(comparison):
             yield cpu
-        if missed := missed_text(comparison.predicted, comparison.ratio):
+        ends = comparison.ratio_low, comparison.ratio_high
+        if missed := missed_text(comparison.predicted, comparison.ratio, *ends):
             yield missed
     if comparison.same_data.text:
         yield clean(comparison.same_data.text)

@@ -18,17 +18,25 @@ def prediction_text(prediction: Prediction | None) -> str:
     return f"{ratio(prediction.ratio)} ({ends})"
 
 
-def missed_text(prediction: Prediction | None, measured: float) -> str:
-    """How far the measured ratio lies from what was predicted; empty without a prediction."""
+def missed_text(
+    prediction: Prediction | None, measured: float, low: float = math.inf, high: float = 0.0
+) -> str:
+    """How far the measured ratio lies from what was predicted; empty without a prediction. `low`
+    and `high` are the ends of its own interval, where it has one."""
     told = prediction_text(prediction)
     if not told or prediction is None or not math.isfinite(measured) or measured <= 0:
         return ""
-    inside = prediction.low <= measured <= prediction.high
+    bound = math.isnan(prediction.ratio)
+    inside = (bound or prediction.low <= measured) and measured <= prediction.high
     where = "inside" if inside else "outside"
-    if math.isnan(prediction.ratio):
-        return f"Predicted {told}: the measured ratio is {where} that bound."
+    # Both intervals leave room for the same ratio: nothing is shown to be wrong.
+    open_ = not inside and low <= prediction.high and (bound or high >= prediction.low)
+    if bound:
+        rest = ", and its interval reaches into it" if open_ else ""
+        return f"Predicted {told}: the measured ratio is {where} that bound{rest}."
     off = measured / prediction.ratio - 1
     side = "above" if off >= 0 else "below"
     return (
-        f"Predicted {told}: the measured ratio is {abs(off):.0%} {side} it, {where} the interval."
+        f"Predicted {told}: the measured ratio is {abs(off):.0%} {side} it, {where} the interval"
+        f"{', which its own overlaps' if open_ else ''}."
     )
