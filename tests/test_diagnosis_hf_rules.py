@@ -269,6 +269,18 @@ def test_workers_without_a_shard_are_the_cause() -> None:
     assert "num_workers=1 does the same" in found.advice
 
 
+def test_a_transform_that_is_not_kept_by_choice_is_told_where_nothing_else_is_found() -> None:
+    value = after_transform(batched=True, why_missed=f"{MISS_BY_CHOICE}caching is disabled")
+    text = diagnose(value).detail.replace("\xa0", " ")
+    assert "map(tokenize) took 3.0 s, and will again in the next run: caching is disabled." in text
+    assert "again in the next run" not in diagnose(after_transform(batched=True)).detail
+
+
+def test_a_filter_is_told_to_name_the_columns_it_looks_at() -> None:
+    assert "input_columns" in first(after_transform(kind="filter", cpu_ns=500_000_000)).advice
+    assert "input_columns" not in first(after_transform()).advice
+
+
 def test_of_several_shards_the_workers_without_one_are_counted() -> None:
     title = first(few_shards(2, {"cpu": 0.05, "network": 0.95})).title
     assert title == "2 of the 4 workers get nothing to do"

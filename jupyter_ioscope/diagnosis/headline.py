@@ -9,6 +9,7 @@ from jupyter_ioscope.diagnosis.ranking import BEFORE, OTHERS, STEP, rivals
 from jupyter_ioscope.diagnosis.unrecorded import Unrecorded
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.observed import DONE_BEFORE, MISS_BY_CHOICE
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import STATES, ThreadReadings
 from jupyter_ioscope.units import percent, plus_minus, seconds, significant
@@ -17,6 +18,8 @@ from jupyter_ioscope.units import percent, plus_minus, seconds, significant
 FEW_BATCHES = 8
 # What other programs cost is said in the first sentence from this part of the loop on.
 MUCH = 0.2
+# A transform that is not kept is told from this part of the cell on.
+_LONG_MADE = 0.2
 # Beside a step that comes first: what another cause has to cost, and how long the loop has to wait,
 # for the loader to be worth a look after all.
 _WORTH, _WAITS_TOO = 0.1, 0.3
@@ -115,10 +118,13 @@ def detail(facts: Facts, findings: Sequence[Finding], apart: bool) -> str:
     if not findings and (facts.too_short or len(facts.profile.batches) < FEW_BATCHES):
         return "Run it over more batches, or more often, to see where its time goes."
     if not findings:
-        return (
-            "No single cause stands out: none would free 5 % of the loop's time and some tenths of "
-            "a second of it."
-        )
+        return " ".join(
+            (
+                "No single cause stands out: none would free 5 % of the loop's time and some "
+                "tenths of a second of it.",
+                _not_kept(facts),
+            )
+        ).strip()
     first = findings[0]
     lines = _cost_lines(facts, first, headline(facts, findings))
     if first.cause != "not_loader_bound":
@@ -128,7 +134,25 @@ def detail(facts: Facts, findings: Sequence[Finding], apart: bool) -> str:
     others = rivals(first, findings[1:])
     if others:
         lines.append(_next(first, others[0], apart))
-    return " ".join(lines)
+    if not any(row.cause.startswith("hf_map_") for row in findings):
+        lines.append(_not_kept(facts))
+    return " ".join(line for line in lines if line)
+
+
+def _not_kept(facts: Facts) -> str:
+    """A long transform of a dataset whose result the user chose not to keep: no fault, but whoever
+    wonders about the time before the loop should read where it went."""
+    rows = [row for row in facts.profile.transforms if row.why_missed.startswith(MISS_BY_CHOICE)]
+    row = max(rows, key=lambda row: row.end_ns - row.start_ns, default=None)
+    took_ns = row.end_ns - row.start_ns if row else 0
+    if row is None or took_ns < _LONG_MADE * facts.profile.wall_ns:
+        return ""
+    why = row.why_missed.removeprefix(MISS_BY_CHOICE).removesuffix(DONE_BEFORE)
+    called = f"{row.kind}({row.function.replace('.<locals>', '')})"
+    return (
+        f"Of the cell, {called} took {seconds(took_ns / 1e9)}, and will again in the next run: "
+        f"{why}."
+    )
 
 
 def _cost_lines(facts: Facts, first: Finding, above: str) -> list[str]:
