@@ -67,6 +67,16 @@ def test_few_samples_of_a_fetch_and_of_a_pass_are_looked_at() -> None:
     assert watch(3, batch[0], LONG_NS) == [], "a sample that came without a batch"
 
 
+def test_a_batch_that_cannot_be_looked_at_is_left_alone() -> None:
+    class Odd(dict):  # type: ignore[type-arg]
+        def values(self) -> Any:
+            raise RuntimeError("not to be looked at")
+
+    watch = SampleChecksums()
+    assert watch([0, 8], Odd(), LONG_NS) == []
+    assert watch([0, 8], samples(2), LONG_NS) == [], "and so are those that follow"
+
+
 def test_samples_are_compared_with_their_first_form() -> None:
     rows = samples(2)
     plain, other, longer = (
