@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, Sampler
 
 from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.model.comparison import SameData
+from jupyter_ioscope.trials.delivery import Delivered, Limit
 from jupyter_ioscope.trials.isolation import Isolation
 from jupyter_ioscope.trials.progress import Reporter
 from jupyter_ioscope.trials.runner import Runner
@@ -162,6 +163,23 @@ def test_an_iterable_dataset_that_is_shared_out_is_identical_in_another_order() 
     found = check(DataLoader(Counting(40, shared=True), 4), num_workers=2)
     assert (found.verdict, found.samples_compared) == ("identical", 40)
     assert "take turns" in found.text
+
+
+@pytest.mark.parametrize(("shards", "verdict"), [(4, "not_checked"), (1, "different")])
+def test_the_start_of_a_stream_cut_otherwise_is_no_difference(shards: int, verdict: str) -> None:
+    class Stream(Counting):
+        num_shards = 1
+
+    class Cut(Stream):
+        num_shards = shards
+
+    def deliver(arm: str, spec: LoaderSpec, limit: Limit, reseed: int | None) -> Delivered:
+        rows = [f"{arm}{number}" for number in range(8)]
+        forms = [f"form of {arm}"] * 8
+        return Delivered([], 8, False, True, forms, rows, rows, rows, "", [])
+
+    one, two = (spec_of(DataLoader(kind(40, True), 4, num_workers=2)) for kind in (Stream, Cut))
+    assert same_data(deliver, one, two, True).verdict == verdict
 
 
 def test_a_toggle_that_loses_samples_is_an_error_that_names_the_arm() -> None:

@@ -148,7 +148,8 @@ class _Check:
             return SameData("different", text, b.samples)
         if max(known.values()) > max(found.values()) == 1:
             return SameData("different", _repeats(known), b.samples)
-        if self.spec_a.num_workers == self.spec_b.num_workers or (a.complete and b.complete):
+        shares = [(spec.num_workers, spec.shards) for spec in (self.spec_a, self.spec_b)]
+        if shares[0] == shares[1] or (a.complete and b.complete):
             return None
         text = (
             "Workers take turns, so the first samples of the arms are not the same ones; the epoch "
