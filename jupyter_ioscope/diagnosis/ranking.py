@@ -108,7 +108,7 @@ def ranked(findings: Iterable[Finding], own_cpu: float = 1.0) -> tuple[Finding, 
     kept = _waits_before_line(kept, own_cpu)
     work = _WORK if overlap is None else (*_WORK, *_WAITED_FOR)
     kept = _faults_before_step(_faults_before_work(kept, work), work)
-    return (*harmful, *_name_before_overlap(kept))
+    return (*harmful, *_others_third(_name_before_overlap(kept)))
 
 
 def _waits_before_line(kept: list[Finding], own_cpu: float) -> list[Finding]:
@@ -125,6 +125,13 @@ def _overlap(rows: Iterable[Finding]) -> Finding | None:
     """Of a loop without workers, its waits as ones that workers would overlap. Sleeping has no
     other name."""
     return next((row for row in rows if row.cause == _OVERLAP and row.resource != "sleep"), None)
+
+
+def _others_third(kept: list[Finding]) -> list[Finding]:
+    """What other programs took, behind a second cause of the loop's own that is worth a look."""
+    if len(kept) > 2 and kept[1].cause == OTHERS and kept[2].share >= _FAULT_PART:
+        return [kept[0], kept[2], kept[1], *kept[3:]]
+    return kept
 
 
 def _name_before_overlap(kept: list[Finding]) -> list[Finding]:
