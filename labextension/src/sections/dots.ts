@@ -31,7 +31,7 @@ function spoken(result: IComparison): string {
 
 function trials(result: IComparison, arm: string, row: number): SVGElement[] {
   const middle = (row + 0.5) * ROW_PX;
-  const line = { x1: 0, x2: '100%', y1: middle, y2: middle, class: 'ioscope-grid' };
+  const line = { x1: 0, x2: '100%', y1: middle, y2: middle, class: 'ioscope-axis-line' };
   const own = result.dots.filter(dot => dot.arm === arm);
   const circles = own.map((dot, index) =>
     svg('circle', {
@@ -49,6 +49,6 @@ function axis(result: IComparison, top: number): SVGElement[] {
     const x = cssPercent(tick.x);
     const text = svg('text', { x, y: top + 13, 'text-anchor': 'middle', class: 'ioscope-tick' });
     text.textContent = tick.text;
-    return [svg('line', { x1: x, x2: x, y1: 0, y2: top, class: 'ioscope-grid' }), text];
+    return [svg('line', { x1: x, x2: x, y1: 0, y2: top, class: 'ioscope-axis-line' }), text];
   });
 }
