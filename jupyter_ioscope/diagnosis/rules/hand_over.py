@@ -21,6 +21,9 @@ MANY_TENSORS = 16
 LARGE_BATCH_BYTES = 8_000_000
 # A batch of one small tensor costs about 1 ms; five times that has another reason.
 FIXED_COST_S = 5e-3
+# Rebuilding a tensor also waits for a thread of its worker, on a busy machine most of the time, and
+# unpickling is work of this process alone: seen half as often it is the larger part of the work.
+OBJECTS_PART = 0.5
 LEAST_SEEN = 12  # samples of taking over that tell objects from tensors
 # Kinds of time off the CPU inside a fetch, beside the run queue.
 _BLOCKED = ("disk", "page_fault", "network", "sleep", "gil", "lock", "other")
@@ -174,7 +177,7 @@ def _unpickles(facts: Facts) -> bool:
     """Whether the objects of a batch are no tensors: taking over was seen in unpickling, mostly.
     Objects of the user's own are counted as one, whatever they hold."""
     seen = unpacking(facts.profile)
-    return seen.samples >= LEAST_SEEN and seen.objects > seen.tensors
+    return seen.samples >= LEAST_SEEN and seen.objects > OBJECTS_PART * seen.tensors
 
 
 def _carried_dearly(facts: Facts) -> _Kind:
