@@ -27,7 +27,8 @@ def blocked(
     """What the loop would gain if fetches never waited for `part`.
 
     Waits of a loop without workers are waits that workers could overlap, which has a rule of its
-    own; with `alone_too` what is waited for gets its name as well, where it is most of them.
+    own; with `alone_too` what is waited for gets its name as well, one of those waits where it is
+    most of them.
     """
     if not facts.batches or (facts.alone and not (alone_too and _most_of_waits(facts, part))):
         return None
@@ -48,6 +49,9 @@ def blocked(
 
 
 def _most_of_waits(facts: Facts, part: str) -> bool:
+    """Of the waits that workers could overlap; others have no second name."""
+    if part not in OVERLAPPED:
+        return True
     return facts.part_ns(part) > _MOSTLY * sum(facts.part_ns(name) for name in OVERLAPPED)
 
 
