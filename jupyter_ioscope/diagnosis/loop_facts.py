@@ -299,11 +299,8 @@ class LoopFacts:
         alike = {row.loader for row in self.profile.loaders
                  if self._numbers.get(row.loader, row.loader) == number}  # fmt: skip
         firsts = self._first_fetches(alike)
-        batches: dict[int, list[Batch]] = {}
-        for row in self.profile.batches:
-            batches.setdefault(row.epoch, []).append(row)
         for epoch in self.profile.epochs:
-            rows = batches.get(epoch.epoch, [])
+            rows = self._of_epoch.get(epoch.epoch, [])
             if epoch.loader not in alike or not rows:
                 continue
             first = rows[0]
@@ -314,15 +311,31 @@ class LoopFacts:
             found.append(max(0, until - epoch.iter_start_ns) + opening + max(0, stop))
         return found
 
+    @cached_property
+    def _of_epoch(self) -> dict[int, list[Batch]]:
+        """Number of an epoch -> its batches."""
+        found: dict[int, list[Batch]] = {}
+        for row in self.profile.batches:
+            found.setdefault(row.epoch, []).append(row)
+        return found
+
+    @cached_property
+    def _served_by_loader(self) -> dict[int, list[Fetch]]:
+        """Number of a loader -> fetches of its workers."""
+        found: dict[int, list[Fetch]] = {}
+        for row in self.profile.fetches:
+            if row.worker >= 0:
+                found.setdefault(row.loader, []).append(row)
+        return found
+
     def _first_fetches(self, loaders: set[int]) -> dict[int, int]:
         """Per epoch: how much longer the first fetches of new workers took than usual ones. The
         workers do it at the same time, so the shortest of them stands for the epoch."""
         seen: set[int] = set()
         first: dict[int, list[int]] = {}
         later: list[int] = []
-        for row in sorted(self.profile.fetches, key=lambda fetch: fetch.start_ns):
-            if row.worker < 0 or row.loader not in loaders:
-                continue
+        rows = [row for loader in loaders for row in self._served_by_loader.get(loader, ())]
+        for row in sorted(rows, key=lambda fetch: fetch.start_ns):
             if row.pid in seen:
                 later.append(row.fetch_ns)
             else:
