@@ -29,11 +29,10 @@ def headline(tuning: Tuning) -> str:
         return (
             f"Not enough time: only {setting_text(tuning.current)}, the loader as it is, was timed"
         )
-    if not tuning.changed and _unproven(tuning):
-        fastest = max(tuning.tried, key=lambda row: row.samples_per_s)
+    if not tuning.changed and (tried := _unproven(tuning)):
         return (
-            f"Not proven: {setting_text(fastest.setting)} looked faster, and the time was too "
-            "short for pairs that show it"
+            f"Not proven: {tried} looked best in the search, and the time was too short for pairs "
+            "that show it"
         )
     if not tuning.changed:
         undecided = tuning.comparison is not None and tuning.comparison.verdict == "undecided"
@@ -53,10 +52,13 @@ def headline(tuning: Tuning) -> str:
     return f"Use {setting_text(tuning.best)}{kept} instead of {setting_text(tuning.current)}{told}"
 
 
-def _unproven(tuning: Tuning) -> bool:
-    """Whether the final pairs were too few to decide anything."""
+def _unproven(tuning: Tuning) -> str:
+    """The setting for which the final pairs were too few to decide anything; empty without one.
+    It need not be the fastest: of settings that count as equal the cheapest is compared."""
     found = tuning.comparison
-    return found is not None and found.verdict == "undecided" and found.pairs < MIN_PAIRS
+    if found is None or found.verdict != "undecided" or found.pairs >= MIN_PAIRS:
+        return ""
+    return clean(found.arms[1].label, 80)
 
 
 def setting_text(setting: Setting) -> str:
