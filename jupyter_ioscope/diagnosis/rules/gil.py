@@ -36,7 +36,7 @@ def judge(facts: Facts) -> Finding | None:
     share = loading + steps.share
     rows = (gain, unpacking, steps)
     error = together(*(row.high - row.share for row in rows)) / Z95
-    held = _holders(facts)
+    held = _holders(facts, bool(unpacking.share or steps.share))
     first = next((row for row in held if row.where), None)
     own = facts.alone or unpacking.share + steps.share > gain.share
     where = "this process" if own else "the workers"
@@ -61,7 +61,10 @@ def judge(facts: Facts) -> Finding | None:
         advice=_advice(first),
         toggles=("workers",) if facts.alone and _words.more_workers(facts) else (),
         where=first.where if first is not None else facts.where(),
-        refines=(*_hand_over(facts, unpacking), *(("not_loader_bound",) if steps.share else ())),
+        refines=(
+            *_hand_over(facts, unpacking),
+            *(("not_loader_bound",) if steps.share > _MOSTLY * share else ()),
+        ),
     )
 
 
@@ -82,9 +85,9 @@ def _hand_over(facts: Facts, unpacking: Gain) -> tuple[str, ...]:
     return ("workers_overhead", "ipc_python_objects") if line else ()
 
 
-def _holders(facts: Facts) -> list[Runner]:
+def _holders(facts: Facts, in_this_process: bool) -> list[Runner]:
     profile = facts.profile
-    if facts.alone or _while_unpacking(facts).share or _in_steps(facts).share:
+    if facts.alone or in_this_process:
         return runners(profile, (profile.pid,), "consumer")
     return runners(profile, {row.pid for row in facts.waits.workers}, "worker")
 
