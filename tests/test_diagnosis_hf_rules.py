@@ -9,7 +9,7 @@ import pytest
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.observed import DONE_BEFORE, MISS_BY_CHOICE
 from jupyter_ioscope.model.profile import Profile
-from jupyter_ioscope.model.readings import Frame, Stack
+from jupyter_ioscope.model.readings import Frame, Stack, ThreadReadings
 from jupyter_ioscope.model.records import Epoch
 from tests.builders import profile, without
 from tests.hf_values import (
@@ -174,20 +174,34 @@ def test_processes_for_little_work_cost_more_than_they_bring() -> None:
     assert "batched=True" in found.advice
 
 
-def test_processes_with_much_work_or_long_waits_are_fine() -> None:
-    waits = (*MAP, Frame("ask", "In [4]", 3, 4))
-    busy = after_transform(num_proc=2, cpu_ns=5_500_000_000)
-    waiting = after_transform((OWN, 75), num_proc=4, cpu_ns=500_000_000)
-    known = waiting.stacks
+def long_inside_a_map_of_processes() -> Profile:
+    """Four processes were seen in the user's function for far longer than they ran."""
+    inside = (*MAP, Frame("ask", "In [4]", 3, 4))
+    value = after_transform((OWN, 75), num_proc=4, cpu_ns=500_000_000)
+    known = value.stacks
     assert known is not None
-    frames = (*known.frames, *waits)
+    frames = (*known.frames, *inside)
     indices = tuple(range(len(known.frames), len(frames)))
     row = Stack("other", -1, PID + 50, "MainThread", indices, 260)
-    waiting = without(
-        waiting, stacks=dataclasses.replace(known, frames=frames, stacks=(*known.stacks, row))
+    return without(
+        value, stacks=dataclasses.replace(known, frames=frames, stacks=(*known.stacks, row))
     )
-    for value in (busy, waiting):
+
+
+def test_processes_with_much_work_or_long_waits_are_fine() -> None:
+    busy = after_transform(num_proc=2, cpu_ns=5_500_000_000)
+    for value in (busy, long_inside_a_map_of_processes()):
         assert "hf_map_numproc_overhead" not in causes(value)
+
+
+def test_processes_that_stood_in_line_for_a_core_did_not_wait_for_anything_else() -> None:
+    value = long_inside_a_map_of_processes()
+    ends = value.start_ns, value.end_ns
+    line = ThreadReadings(
+        PID + 50, PID + 50, "MainThread", "other", -1, *ends, 100_000_000, 3_000_000_000, 0
+    )
+    crowded = without(value, threads=(*value.threads, line))
+    assert "hf_map_numproc_overhead" in causes(crowded)
 
 
 # -- memory and streams ---------------------------------------------------------------------------

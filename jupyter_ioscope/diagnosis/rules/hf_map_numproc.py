@@ -59,9 +59,10 @@ def _alone_ns(facts: Facts, row: Transform, others: int) -> float:
 
     The CPU used tells the least, less what starting the processes cost. What the processes were
     seen doing inside the transform tells it with their waits: a function that waits for a server
-    gains from processes.
+    gains from processes. Standing in line for a core is neither: one process would not.
     """
-    least = max(0.0, row.cpu_ns - PROCESS_NS * row.num_proc) * _slower(facts)
+    cpu_ns = max(0.0, row.cpu_ns - PROCESS_NS * row.num_proc)
+    least = cpu_ns * _slower(facts)
     stacks = facts.profile.stacks
     samples = working = own = 0.0
     for stack in stacks.stacks if stacks else ():
@@ -79,10 +80,18 @@ def _alone_ns(facts: Facts, row: Transform, others: int) -> float:
         working += stack.count if at else 0
     if samples >= _FEW_SAMPLES and own and others == 1:
         # The loop's own thread was sampled all the time: that is how often.
-        return max(least, working * facts.profile.wall_ns / own)
+        inside_ns = working * facts.profile.wall_ns / own
+        return least + max(0.0, inside_ns - cpu_ns * (1 + _line_for_cpu(facts)))
     if _hf.took_ns(row) > 2e9:
         raise NotMeasuredError("what the processes of a transform did", "they were not sampled")
     return least
+
+
+def _line_for_cpu(facts: Facts) -> float:
+    """How long the processes below this one stood in line for a core, over what they ran."""
+    rows = [row for row in facts.profile.threads if row.pid != facts.profile.pid]
+    ran_ns = sum(row.run_ns for row in rows)
+    return sum(row.run_queue_ns for row in rows) / ran_ns if ran_ns else 0.0
 
 
 def _slower(facts: Facts) -> float:
