@@ -109,6 +109,11 @@ def test_waiting_for_a_thread_that_sleeps_is_waiting_for_data() -> None:
     assert "more threads in the pool" in diagnosis.findings[0].advice
 
 
+def test_where_the_cell_slept_is_where_it_was_seen_and_not_its_iterator() -> None:
+    text = diagnose(cell({"sleep": 0.9, "running": 0.1}, run=0.1, data=0.05)).detail
+    assert "sleeping, mostly in work in In [4], line 30." in text
+
+
 def test_a_cell_that_sleeps_outside_any_iterator_waits_for_nobody_knows_what() -> None:
     diagnosis = diagnose(cell({"sleep": 1.0}, run=0.01, inside=PLAIN))
     assert causes(diagnosis) == []

@@ -202,7 +202,7 @@ def _spent_line(profile: Profile) -> str:
     if not cell.applies:
         return ""
     try:
-        states, place = cell.states, cell.place
+        states, place = cell.states, cell.place_of_cell
     except NotMeasuredError:
         return ""
     doing = max(states, key=lambda state: states[state], default="")

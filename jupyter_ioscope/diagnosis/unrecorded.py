@@ -199,11 +199,12 @@ class Unrecorded:
     def place(self) -> str:
         """The user's function that getting data was seen in most, else that of the whole cell."""
         data = [(frames, count) for frames, count in self._stacks if self.iterates(frames)]
-        places: dict[str, float] = {}
-        for frames, count in data or self._stacks:
-            place = place_of(frames)
-            places[place] = places.get(place, 0.0) + count
-        return max(places, key=lambda key: places[key], default="")
+        return _commonest_place(data or self._stacks)
+
+    @cached_property
+    def place_of_cell(self) -> str:
+        """The user's function that the cell's thread was seen in most, whatever it did there."""
+        return _commonest_place(self._stacks)
 
     @cached_property
     def called(self) -> tuple[tuple[str, ...], float]:
@@ -220,6 +221,14 @@ class Unrecorded:
         best = max(lines, key=lambda key: lines[key])
         calls = [row.names for row in self.profile.calls if (row.file, row.line) == best]
         return (calls[0] if calls else ()), lines[best] / whole
+
+
+def _commonest_place(stacks: Sequence[tuple[Sequence[Frame], float]]) -> str:
+    places: dict[str, float] = {}
+    for frames, count in stacks:
+        place = place_of(frames)
+        places[place] = places.get(place, 0.0) + count
+    return max(places, key=lambda key: places[key], default="")
 
 
 def _cores(row: ThreadReadings) -> float:
