@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -15,8 +17,12 @@ from jupyter_ioscope.model.prediction import Predicted, Setting
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.tuning import Tuning
 from jupyter_ioscope.trials import tuner
+from jupyter_ioscope.trials.child import Job
 from jupyter_ioscope.trials.code import code_of
 from jupyter_ioscope.trials.compare import compare
+from jupyter_ioscope.trials.isolation import Isolation
+from jupyter_ioscope.trials.outcome import Watch
+from jupyter_ioscope.trials.profiled import profiled
 from jupyter_ioscope.trials.progress import Progress
 from jupyter_ioscope.trials.room import Room, free_memory_bytes
 from jupyter_ioscope.trials.runner import Runner
@@ -97,19 +103,28 @@ def test_cancelling_leaves_nothing_and_tells_what_was_tried() -> None:
     assert found[0].tried[0].setting == found[0].current
 
 
-@pytest.mark.usefixtures("own_temporary_folder")
-def test_cancelling_while_the_loader_is_profiled_leaves_nothing() -> None:
-    cancel = threading.Event()
-    loader = DataLoader(Sleeping(4000), batch_size=4, num_workers=1)
+class TellingTemporary(Sleeping):
+    """Writes down where temporary files of its process go."""
 
-    def stop(progress: Progress) -> None:
-        if progress.text.startswith("profiling the loader, "):  # samples came: it is recording
-            cancel.set()
+    def __init__(self, path: str) -> None:
+        super().__init__(40, 0.0)
+        self.path = path
 
-    compare(loader, loader, budget_s=0.1)  # starts what is kept
-    with nothing_left_behind(patience_s=3):
-        found = tune(loader, budget_s=100, cancel=cancel, on_progress=stop)
-    assert found.cancelled
+    def __getitem__(self, index: int) -> Any:
+        Path(self.path).write_text(tempfile.gettempdir())
+        return super().__getitem__(index)
+
+
+def test_what_a_profile_in_a_child_leaves_when_killed_is_in_the_folder_that_is_removed(
+    tmp_path: Path,
+) -> None:
+    told = tmp_path / "told"
+    spec = spec_of(DataLoader(TellingTemporary(str(told)), batch_size=4))
+    with Isolation() as isolation:
+        arguments = (spec, 1, 0.1, 2, f"{isolation.folder}/p.ioscope.json", Step())
+        isolation.run(Job("A", profiled, arguments, needs_child=True), Watch(20.0))
+        assert told.read_text().startswith(f"{isolation.folder}/")
+    assert tempfile.gettempdir() != told.read_text()
 
 
 @pytest.mark.usefixtures("short_search", "own_temporary_folder", "short_trials")
