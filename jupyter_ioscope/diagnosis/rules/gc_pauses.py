@@ -44,7 +44,7 @@ def judge(facts: Facts) -> Finding | None:
             _copied(facts),
             f"gc.collect() is called in {called}." if called else "",
         ),
-        advice=_advice(called),
+        advice=_advice(called, facts.alone),
         refines=(
             "not_loader_bound",
             "step_overhead",
@@ -55,11 +55,12 @@ def judge(facts: Facts) -> Finding | None:
     )
 
 
-def _advice(called: str) -> str:
+def _advice(called: str, alone: bool) -> str:
+    started = "" if alone else " and before the workers are started (they inherit it)"
     once = (
-        "Call gc.collect() and gc.freeze() once after everything is loaded and before the workers "
-        "are started (they inherit it), or gc.disable() for the loop and gc.collect() between "
-        "epochs. Arrays instead of lists and dicts of Python objects leave it nothing to walk."
+        f"Call gc.collect() and gc.freeze() once after everything is loaded{started}, or "
+        "gc.disable() for the loop and gc.collect() between epochs. Arrays instead of lists and "
+        "dicts of Python objects leave it nothing to walk."
     )
     if not called:
         return once
