@@ -205,7 +205,8 @@ def _small(fraction: float) -> str:
 def gaps(profile: Profile, diagnosis: Diagnosis) -> list[IGap]:
     """What was not measured and which rules could not decide, each once."""
     listed = [*diagnosis.not_measured, *profile.not_measured]
-    listed.extend(Gap(f"cause “{rule}”", reason) for rule, reason in diagnosis.unknown)
+    for rule, reason in diagnosis.unknown:
+        listed.append(Gap(f"cause “{rule.replace('_', ' ')}”", reason))
     return _bounded([IGap(what=clean(what, 80), reason=clean(reason)) for what, reason in listed])
 
 
