@@ -109,6 +109,28 @@ def test_short_lists_or_a_format_are_not(changed: dict[str, str]) -> None:
     assert "hf_python_object_rows" not in causes(value)
 
 
+def stream_of_lists(**changed: str) -> Profile:
+    """Rows of a stream, which does not tell how long its lists are, joined into tensors."""
+    value = profile(0, fetch_ms=4, cpu_fraction=1.0, step_ms=0.2, batch_bytes=8 * 32_000)
+    joined = (Frame("default_collate", f"{SITE}/torch/utils/data/_utils/collate.py", 9),)
+    facts = {"kind": "IterableDataset", "stream": "Arrow", "format": "python", "lists": "signal"}
+    facts = {**facts, "wrapped": "no", **changed}
+    return of_dataset(value, facts, (OBJECTS, 30), (joined, 70), library="torch", stream=True)
+
+
+def test_how_long_the_lists_of_a_stream_are_is_told_by_the_joined_batch() -> None:
+    found = first(stream_of_lists())
+    assert found.cause == "hf_python_object_rows"
+    assert "at least 4,000 Python objects" in found.evidence[0]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"lists": ""}, {"strings": "text"}, {"stream": "Mapped < Arrow"}]
+)
+def test_a_batch_that_may_hold_something_else_does_not_tell(changed: dict[str, str]) -> None:
+    assert "hf_python_object_rows" not in causes(stream_of_lists(**changed))
+
+
 def test_decoding_that_no_batch_holds_is_unused() -> None:
     value = profile(0, fetch_ms=40, cpu_fraction=1.0, step_ms=1, batch_bytes=8 * 500)
     found = first(of_dataset(value, PICTURES, (DECODE, 90), (OWN, 10), library="torch"))

@@ -18,12 +18,15 @@ FREE_NS = 12.0
 ARRAY_NS, TENSOR_NS = 5_000.0, 12_000.0
 # A delivered batch of this many bytes a number holds the numbers themselves, not Python objects.
 _BYTES_A_NUMBER = 1.0
+# What is seen where numbers come out of rows and into tensors: most of fetching.
+_NUMBERS = ("tensor_build", "collate", "dataset_rows", "to_python", "convert")
+_MOSTLY = 0.5
 
 
 def judge(facts: Facts) -> Finding | None:
     """Long lists of numbers read without a format: making the objects, and joining them again."""
     known = hf_facts(facts)
-    values = known.number("values_per_row") if known else -1
+    values = _values_per_row(known) if known else -1
     if known is None or known.format != "python" or values <= 0 or not facts.batches:
         return None
     each_ns = known.cpu_per_sample_ns
@@ -46,7 +49,7 @@ def judge(facts: Facts) -> Finding | None:
         resource="main_cpu" if facts.alone else "worker_cpu",
         title="Numbers are read as Python objects, one by one",
         evidence=(
-            f"The dataset has no format: a row becomes about {values:,} Python objects"
+            f"The dataset has no format: a row becomes {_count(known)} {values:,} Python objects"
             + (", which are then joined into a tensor again." if convert else "."),
             f"A sample takes {seconds(each_ns / 1e9)} of CPU; "
             f"{percent(part.fraction)} of it makes "
@@ -64,6 +67,29 @@ def judge(facts: Facts) -> Finding | None:
         toggles=("hf_format_torch", "hf_format_numpy", "fast_collate"),
         refines=(*GENERAL, "ipc_python_objects", "hf_nested_list_features"),
     )
+
+
+def _count(known: HfFacts) -> str:
+    return "about" if known.number("values_per_row") > 0 else "at least"
+
+
+def _values_per_row(known: HfFacts) -> int:
+    """Numbers in the lists of a row; -1 where that is not known. A stream does not tell: where its
+    rows come from tables as they are, they are what the joined batch holds, eight bytes each at
+    most."""
+    loader = known.facts.loader
+    told = known.number("values_per_row")
+    as_they_are = loader.fact("stream") and "Mapped" not in loader.fact("stream")
+    others = ("decoded", "fixed_arrays", "nested_lists", "strings")
+    if told > 0 or not as_they_are or not loader.fact("lists"):
+        return told
+    if loader.library != "torch" or any(loader.fact(name) for name in others):
+        return told
+    if known.facts.work.fraction(*_NUMBERS)[0] < _MOSTLY:
+        return told
+    rows = [row for row in known.facts.fetches if row.samples > 0]
+    samples = sum(row.samples for row in rows)
+    return round(sum(row.batch_bytes for row in rows) / samples / 8) if samples else told
 
 
 def _joins_again(known: HfFacts, values: int) -> bool:
