@@ -39,10 +39,17 @@ class _Start(NamedTuple):
 
 
 def judge(facts: Facts) -> Finding | None:
-    """Workers started anew each epoch, else one large start."""
+    """Workers started anew each epoch, else one large start. Starts of the main loader are in both:
+    those that it repeats come first, and those of another loader where they take longer."""
     again = _most_restarted(facts)
-    if again is not None and again.gain.share >= NOISE_SHARE:
-        return _restart(again)
+    if again is None or again.gain.share < NOISE_SHARE:
+        return _single(facts)
+    single = None if again.of_the_main_loader else _single(facts)
+    return single if single is not None and single.share > again.gain.share else _restart(again)
+
+
+def _single(facts: Facts) -> Finding | None:
+    """One large start."""
     times = facts.start_ups_ns
     if not times:
         return None
@@ -130,6 +137,10 @@ class _Restarts(NamedTuple):
     times: list[int]
     gain: Gain
 
+    @property
+    def of_the_main_loader(self) -> bool:
+        return self.loader.loader == self.facts.loader.loader
+
 
 def _most_restarted(facts: Facts) -> _Restarts | None:
     """Of all loaders, the one whose later starts took longest: it may be one beside the main one,
@@ -155,8 +166,7 @@ def _restarts(facts: Facts, times: list[int]) -> Gain:
 def _restart(again: _Restarts) -> Finding:
     facts, times, workers = again.facts, again.times, again.loader.num_workers
     usual_s = sum(times[1:]) / len(times[1:]) / 1e9
-    other = again.loader.loader != facts.loader.loader
-    which = f" of the loader of {again.loader.dataset_class}" if other else ""
+    which = "" if again.of_the_main_loader else f" of the loader of {again.loader.dataset_class}"
     return finding(
         facts,
         again.gain,
