@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,10 +74,15 @@ def cell_of(profile: Profile, loader: int, shell: Any) -> CellCode:
     )
 
 
+# The line above what the cell runs; another magic below it must come first.
+_MAGIC = re.compile(r"\A\s*(?=%%ioscope)(?!%%ioscope[^\n]*\n\s*%%)")
+
+
 def _compiled(source: str, name: str, shell: Any) -> tuple[CodeType, ast.AST]:
     flags = int(getattr(shell.compile, "flags", 0)) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
-        source = shell.transform_cell(source)
+        # The shell would take the line off as well, and say that nobody records this cell.
+        source = shell.transform_cell(_MAGIC.sub("# ", source))
         code: CodeType = compile(source, f"<{name}>", "exec", flags)
     except (SyntaxError, ValueError) as error:
         raise TrialError(f"{_AGAIN}{error}") from error
