@@ -18,11 +18,11 @@ REBUILD = library("rebuild_storage_fd", "torch/multiprocessing/reductions.py", 5
 DETACH = library("detach", "multiprocessing/resource_sharer.py", 57)
 
 
-def carried(objects: int, tensors: int, waiting: int = 30) -> Profile:
+def carried(objects: int, tensors: int, waiting: int = 30, pieces: int = 160) -> Profile:
     """Batches of 160 objects that take long to take over; what the consumer was seen in below
     `Queue.get`."""
     value = builders.profile(
-        2, fetch_ms=20, step_ms=1, main_ms=50, tensors=160, batch_bytes=500_000, batches=60
+        2, fetch_ms=20, step_ms=1, main_ms=50, tensors=pieces, batch_bytes=500_000, batches=60
     )
     rows = [
         ("consumer", -1, (CELL, NEXT, GET), objects),
@@ -44,6 +44,15 @@ def test_waiting_for_the_worker_is_no_unpacking() -> None:
 )
 def test_the_cause_follows_what_was_seen(objects: int, tensors: int, cause: str) -> None:
     assert diagnose(carried(objects, tensors)).findings[0].cause == cause
+
+
+def test_a_few_tensors_are_no_python_objects_however_long_they_take() -> None:
+    value = carried(5, 60, pieces=9)
+    slow = tuple(row._replace(end_ns=row.end_ns + 60_000_000) for row in value.fetches)
+    assert "ipc_python_objects" not in [
+        row.cause for row in diagnose(builders.without(value, fetches=slow)).findings
+    ]
+    assert "ipc_python_objects" not in [row.cause for row in diagnose(value).findings]
 
 
 def test_stacks_from_inside_say_nothing_about_it() -> None:

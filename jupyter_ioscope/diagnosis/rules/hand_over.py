@@ -24,7 +24,7 @@ FIXED_COST_S = 5e-3
 # Rebuilding a tensor also waits for a thread of its worker, on a busy machine most of the time, and
 # unpickling is work of this process alone: seen half as often it is the larger part of the work.
 OBJECTS_PART = 0.5
-LEAST_SEEN = 12  # samples of taking over that tell objects from tensors
+LEAST_SEEN = 8  # samples of taking over that tell objects from tensors
 # Kinds of time off the CPU inside a fetch, beside the run queue.
 _BLOCKED = ("disk", "page_fault", "network", "sleep", "gil", "lock", "other")
 # Python's name of the thread of a worker that passes descriptors on.
@@ -69,7 +69,9 @@ def judge(facts: Facts) -> Finding | None:
     kind = _kind(objects, size, cost_s, fetch_s)
     if kind.cause in ("ipc_many_tensors", "bytes_inflated") and _unpickles(facts):
         kind = _OBJECTS
-    if kind.cause == "workers_overhead":
+    elif kind is _OBJECTS and objects <= MANY_TENSORS and _rebuilds(facts):
+        kind = _carried_dearly(facts)
+    elif kind.cause == "workers_overhead":
         alone = _alone_share(facts)
         if alone > gain.share >= NOISE_SHARE:  # without workers their crowding goes as well
             gain = Gain(alone, min(gain.low, alone), max(gain.high, alone))
@@ -178,6 +180,12 @@ def _unpickles(facts: Facts) -> bool:
     Objects of the user's own are counted as one, whatever they hold."""
     seen = unpacking(facts.profile)
     return seen.samples >= LEAST_SEEN and seen.objects > OBJECTS_PART * seen.tensors
+
+
+def _rebuilds(facts: Facts) -> bool:
+    """Whether taking over was seen to be the rebuilding of tensors."""
+    seen = unpacking(facts.profile)
+    return seen.samples >= LEAST_SEEN and seen.objects <= OBJECTS_PART * seen.tensors
 
 
 def _carried_dearly(facts: Facts) -> _Kind:
