@@ -30,6 +30,7 @@ from jupyter_ioscope.views.storage import check_text
 from tests import leftovers
 from tests.io_causes import slow_mount, throttled
 from tests.io_causes.cold_files import write_through
+from tests.other_user import as_nobody
 
 pytestmark = [
     pytest.mark.timeout(240),
@@ -182,27 +183,16 @@ def test_space_that_runs_out_in_the_midst_is_given_back(
 )
 def test_no_permission_is_said(tmp_path: Path, path: str, reason: str) -> None:
     tmp_path.chmod(0o700)
-    assert reason in as_nobody(path.format(tmp=tmp_path))
+    assert reason in as_nobody(lambda: refusal(path.format(tmp=tmp_path)))
 
 
-def as_nobody(path: str) -> str:
-    """Why a user without rights may not have `path` measured; "" if that user may."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.setgid(65534)
-        os.setuid(65534)
-        try:
-            measure.check(path, TINY, lambda *_, **__: None)
-        except measure.Refused as refusal:
-            os.write(write, str(refusal).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as said:
-        text = said.read()
-    os.waitpid(pid, 0)
-    return text
+def refusal(path: str) -> str:
+    """Why `path` may not be measured; "" if it may."""
+    try:
+        measure.check(path, TINY, lambda *_, **__: None)
+    except measure.Refused as refused:
+        return str(refused)
+    return ""
 
 
 @needs_fuse

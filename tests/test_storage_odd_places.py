@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from jupyter_ioscope.errors import CaptureError, InputError
 from jupyter_ioscope.storage import apart, filesystems, fio, own_engine, page_cache
 from tests.io_causes import slow_mount
 from tests.io_causes.cold_files import write_through
+from tests.other_user import as_nobody
 
 pytestmark = [
     pytest.mark.timeout(120),
@@ -184,21 +184,3 @@ def test_a_file_of_several_pieces_is_asked_about_piece_by_piece(
     libc = ctypes.CDLL(None, use_errno=True)
     with file.open("rb") as opened:
         assert page_cache._mincore(libc, opened.fileno(), SIZE + 1) == 1.0
-
-
-def as_nobody(ask: Callable[[], object]) -> Any:
-    """What `ask` answers in a process of a user without rights."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setgid(65534)
-            os.setuid(65534)
-            os.write(write, json.dumps(ask()).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as said:
-        text = said.read()
-    os.waitpid(pid, 0)
-    return json.loads(text)
