@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_ioscope import api, cli, magics
+from jupyter_ioscope import api, cli, magic_line
 from jupyter_ioscope.block_trace import tracefs as instances
 from jupyter_ioscope.capture import block
 from jupyter_ioscope.capture.block import WHAT, BlockWatch
@@ -353,7 +353,7 @@ def test_a_killed_kernel_and_a_helper_that_is_told_to_end_leave_no_trace(tmp_pat
 
 
 def test_every_door_can_ask_for_it() -> None:
-    usual, wanted = magics.parse(""), magics.parse("--block-trace")
+    usual, wanted = magic_line.parse(""), magic_line.parse("--block-trace")
     assert (usual.capture.block_trace, wanted.capture.block_trace) == (False, True)
     assert api.profile(block_trace=True)._options.block_trace
     assert cli._parser().parse_args(["record", "--block-trace", "x.py"]).block_trace

@@ -44,7 +44,7 @@ def burn() -> None:
 
 
 def fetched(log: WorkerLog, folder: Path, works: list[Callable[[], None]]) -> list[Fetch]:
-    tasks = _Tasks(log, iterable=False)
+    tasks = _Tasks(log, iterable=False, keep=lambda _: None)
     for number, work in enumerate(works):
         tasks.came = (number, [1, 2, 3])
         marks = worker_marks()

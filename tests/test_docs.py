@@ -31,7 +31,7 @@ def test_every_relative_link_leads_to_a_file(document: Path) -> None:
 
 def test_the_readme_lists_exactly_the_options_of_the_magic() -> None:
     pytest.importorskip("IPython")
-    from jupyter_ioscope.magics import parser
+    from jupyter_ioscope.magic_line import parser
 
     listed = {cells[0].strip("`").split()[0] for cells in rows(ROOT / "README.md", "option of")}
     known = {text for text in parser().format_help().split() if text.startswith("--")}

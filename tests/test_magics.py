@@ -11,7 +11,7 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from jupyter_ioscope import magics
+from jupyter_ioscope import magic_line
 from jupyter_ioscope.errors import InputError
 
 pytest.importorskip("torch")
@@ -225,21 +225,21 @@ def test_unloading_takes_everything_out(kernel: Kernel) -> None:
 
 
 def test_the_options_are_parsed_and_checked() -> None:
-    options = magics.parse("--batches 5 --no-stacks --label 'my run'")
+    options = magic_line.parse("--batches 5 --no-stacks --label 'my run'")
     assert options.capture.batches == 5
     assert not options.capture.stacks
     assert options.capture.label == "my run"
     for line in ("--batches 0", "--seconds -1", "--rate 0", "--wrong", "--label 'open"):
         with pytest.raises(InputError):
-            magics.parse(line)
+            magic_line.parse(line)
 
 
 def test_line_numbers_stay_when_the_magic_is_taken_off() -> None:
-    assert magics.strip_magic(["%%ioscope --batches 3\n", "x = 1\n"]) == [
+    assert magic_line.strip_magic(["%%ioscope --batches 3\n", "x = 1\n"]) == [
         "# %%ioscope\n",
         "x = 1\n",
     ]
-    assert magics.strip_magic(["%%ioscope\n", "%%time\n", "x\n"]) == ["%%time\n", "x\n"]
+    assert magic_line.strip_magic(["%%ioscope\n", "%%time\n", "x\n"]) == ["%%time\n", "x\n"]
     untouched = ["%%ioscope --help\n"]
-    assert magics.strip_magic(untouched) == untouched
-    assert magics.strip_magic(["x = '%%ioscope'\n"]) == ["x = '%%ioscope'\n"]
+    assert magic_line.strip_magic(untouched) == untouched
+    assert magic_line.strip_magic(["x = '%%ioscope'\n"]) == ["x = '%%ioscope'\n"]

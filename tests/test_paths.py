@@ -134,7 +134,7 @@ def test_numbers_that_are_none_are_named(call: Callable[[Any], object], reason: 
 
 def test_a_cell_is_not_run_where_its_profile_cannot_be_saved() -> None:
     pytest.importorskip("IPython")
-    from jupyter_ioscope.magics import parse
+    from jupyter_ioscope.magic_line import parse
 
     for line in ("--save ''", '--save "a\0b"'):
         with pytest.raises(InputError, match=r"--save is .* give the path"):

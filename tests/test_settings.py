@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jupyter_ioscope import magics, settings
+from jupyter_ioscope import magic_line, settings
 
 
 @pytest.fixture(autouse=True)
@@ -17,16 +17,16 @@ def defaults() -> Iterator[None]:
 
 def test_a_line_without_options_takes_the_settings() -> None:
     settings.use('{"rate_hz": 50, "stacks": false, "live_line": false}')
-    options = magics.parse("")
+    options = magic_line.parse("")
     assert (options.capture.rate_hz, options.capture.stacks, options.live) == (50.0, False, False)
 
 
 def test_what_the_line_says_comes_first() -> None:
     settings.use('{"rate_hz": 50, "stacks": false, "live_line": false}')
-    options = magics.parse("--rate 10 --stacks --live")
+    options = magic_line.parse("--rate 10 --stacks --live")
     assert (options.capture.rate_hz, options.capture.stacks, options.live) == (10.0, True, True)
     settings.use("{}")
-    options = magics.parse("--no-stacks --no-live")
+    options = magic_line.parse("--no-stacks --no-live")
     assert (options.capture.stacks, options.live) == (False, False)
 
 
