@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import mmap
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -71,12 +74,39 @@ def test_opened_data_files_are_learnt_and_code_is_not(file: str, tmp_path: Path)
 
 
 def test_mapped_files_are_seen_without_any_open(file: str) -> None:
-    import mmap
-
-    with open(file, "rb") as opened:
-        mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
-    try:
+    with mapped(file) as pages:
+        assert file not in page_cache.mapped_files(())  # nobody has looked at it
+        pages[0]
         assert file in page_cache.mapped_files(())
-    finally:
-        mapped.close()
     assert file not in page_cache.mapped_files(())
+
+
+@pytest.mark.parametrize("uses_it", [True, False])
+def test_what_lies_mapped_in_the_users_process_counts_for_a_child_that_uses_it(
+    file: str, uses_it: bool
+) -> None:
+    with mapped(file) as pages:
+        pages[0]
+        pid = os.fork()
+        if pid == 0:
+            status = 2
+            with contextlib.suppress(Exception):
+                if uses_it:
+                    pages[500_000]
+                status = int(file in page_cache.mapped_files(()))
+            os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == int(uses_it)
+
+
+@contextlib.contextmanager
+def mapped(path: str) -> Iterator[mmap.mmap]:
+    """A file that is mapped and not open: the descriptor that `mmap` keeps leads elsewhere."""
+    with open(path, "rb") as opened:
+        pages = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+    with open(os.devnull, "rb") as nothing:
+        for fd in map(int, os.listdir("/proc/self/fd")):
+            with contextlib.suppress(OSError):
+                if os.readlink(f"/proc/self/fd/{fd}") == path:
+                    os.dup2(nothing.fileno(), fd)
+    with pages:
+        yield pages

@@ -61,7 +61,7 @@ class LearnFiles:
 
 def mapped_files(pids: Iterable[int]) -> set[str]:
     """Data files that this process and `pids` hold open or mapped: libraries written in C (HDF5,
-    Arrow, LMDB) open them without Python noticing."""
+    Arrow, LMDB) open them without Python noticing. Of mappings those count that were looked at."""
     found: set[str] = set()
     for pid in (os.getpid(), *pids):
         with contextlib.suppress(OSError):
@@ -69,12 +69,27 @@ def mapped_files(pids: Iterable[int]) -> set[str]:
                 with contextlib.suppress(OSError):
                     if not _for_writing(pid, fd):
                         found.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/maps") as maps:
-            found.update(line[line.index("/") :].rstrip("\n") for line in maps if "/" in line)
+        found |= _with_pages(pid)
     ours = (f"{sys.prefix}/", f"{sys.base_prefix}/", "/usr/", "/lib")
     return {
         name for name in found if not name.startswith(ours) and ".so" not in name and _is_data(name)
     }
+
+
+def _with_pages(pid: int) -> set[str]:
+    """Files of which a process has pages in its mappings. Those that it got from its parent begin
+    without any (fork leaves it to the first access), so another data set that lies mapped in the
+    user's process does not count as one of this loader's."""
+    found: set[str] = set()
+    name = ""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps", errors="replace") as maps:
+        for line in maps:
+            if line.startswith("Rss:"):
+                if name and int(line.split()[1]):
+                    found.add(name)
+            elif not line[0].isupper():  # addresses, rights, place and file
+                name = line[line.index("/") :].rstrip("\n") if "/" in line else ""
+    return found
 
 
 def _for_writing(pid: int, fd: str) -> bool:
