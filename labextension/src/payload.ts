@@ -276,9 +276,9 @@ export interface IReport {
   outliers: IOutliers;
   /** absent where nothing was iterated, and in reports of older versions */
   spans?: ISpans;
-  /** the recorded cell itself can be run in trials; absent where there is none */
   /** nothing is missing that `tier` would have to tell of */
   fullEvidence?: boolean;
+  /** the recorded cell itself can be run in trials; absent where there is none */
   wholeCell?: boolean;
 }
 
