@@ -72,10 +72,11 @@ def profile(
     """A profile of one loader.
 
     `states` gives the parts of a fetch as fractions that sum to 1 (names: cpu, run_queue, disk,
-    page_fault, network, sleep, gil, lock, other); without it, a fetch is `cpu_fraction` CPU and
-    `disk_fraction` disk, the remainder blocked for an unseen reason. `seen_late_ms` is how long a
-    thread lived before the sampler found it, `others_cores` what other programs of the machine
-    used, and `before_ms` what passed before the loop began. Tier "in_process" has records only.
+    page_fault, network, sleep, process, gil, lock, other); without it, a fetch is `cpu_fraction`
+    CPU and `disk_fraction` disk, the remainder blocked for an unseen reason. `seen_late_ms` is how
+    long a thread lived before the sampler found it, `others_cores` what other programs of the
+    machine used, and `before_ms` what passed before the loop began. Tier "in_process" has records
+    only.
     """
     world = World(
         workers=workers,

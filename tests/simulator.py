@@ -27,6 +27,7 @@ SEEN = {
     "page_fault": "page_fault",
     "network": "network",
     "sleep": "sleep",
+    "process": "pipe",
     "gil": "gil",
     "lock": "lock",
     "other": "blocked",

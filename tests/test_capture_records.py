@@ -17,20 +17,23 @@ def test_looking_at_batches_takes_at_most_a_hundredth_of_the_time(
 ) -> None:
     now_ns = looking_ns = 0
 
-    def look(data: object) -> tuple[int, int]:
+    def look(data: object) -> records.BatchSize:
         nonlocal now_ns, looking_ns
         now_ns += 2_000_000
         looking_ns += 2_000_000
-        return 5_000, 40_000
+        return records.BatchSize(5_000, 40_000)
 
     monkeypatch.setattr(records, "batch_size_of", look)
     monkeypatch.setattr("jupyter_ioscope.capture.records.time.monotonic_ns", lambda: now_ns)
     size_of = records.SizeOfBatch()
     for _ in range(2_000):
-        assert size_of([]) == (5_000, 40_000)
+        assert size_of([]).objects == 5_000
         now_ns += 350_000
     assert looking_ns > 2_000_000, "it is looked at again after a while"
     assert looking_ns - 2_000_000 <= 0.01 * now_ns
+
+
+SIZE = records.BatchSize(6, 7, 3)
 
 
 def log_in(folder: Path) -> records.WorkerLog:
@@ -40,7 +43,7 @@ def log_in(folder: Path) -> records.WorkerLog:
 def write_some(log: records.WorkerLog, number: int) -> None:
     for task in range(number):
         start = records.usage()
-        log.fetch(start, records.usage(), 0, task, 0, 5, (6, 7))
+        log.fetch(start, records.usage(), 0, task, 0, 5, SIZE)
 
 
 def test_a_workers_records_come_back_whatever_their_number(tmp_path: Path) -> None:
@@ -60,10 +63,10 @@ def test_a_workers_records_come_back_whatever_their_number(tmp_path: Path) -> No
 def test_short_fetches_are_like_the_one_before_that_was_read_in_full(tmp_path: Path) -> None:
     log = log_in(tmp_path)
     start, end = records.usage(), records.usage()
-    log.fetch((1_000, 500, start[2]), (2_000, 1_300, end[2]), 1_900, 7, 2, 5, (6, 7), 8)
+    log.fetch((1_000, 500, start[2]), (2_000, 1_300, end[2]), 1_900, 7, 2, 5, SIZE, 8)
     for task in range(8, 2_000):
         log.short_fetch(task * 10_000, task * 10_000 + 500, 0, task, 4)
-    log.fetch((3_000, 500, start[2]), (5_000, 1_300, end[2]), 0, 2_000, 2, 5, (6, 7))
+    log.fetch((3_000, 500, start[2]), (5_000, 1_300, end[2]), 0, 2_000, 2, 5, SIZE)
     log.close()
     (file,) = records.read_worker_files(str(tmp_path))
     assert [fetch.task for _, fetch in file.fetches] == list(range(7, 2_001))
@@ -72,7 +75,7 @@ def test_short_fetches_are_like_the_one_before_that_was_read_in_full(tmp_path: P
     assert (full.cpu_ns, full.collate_ns, full.samples, full.digest) == (800, 100, 5, 8)
     assert (short.start_ns, short.end_ns, short.cpu_ns) == (80_000, 80_500, 400)
     assert (short.collate_ns, short.samples, short.digest) == (0, 4, 0)
-    assert (short.tensors, short.batch_bytes) == (6, 7)
+    assert (short.tensors, short.batch_bytes, short.double_bytes) == (6, 7, 3)
     assert short.minor_faults == full.minor_faults
     assert file.info.left_ns > 0
 
@@ -133,3 +136,15 @@ def test_a_full_disk_loses_records_and_says_how_many(tmp_path: Path) -> None:
     (file,) = records.read_worker_files(str(tmp_path))
     assert 100 < len(file.fetches) < 2_000
     assert len(file.fetches) + int(done.stdout) == 2_000
+
+
+def test_bytes_in_doubles_are_counted_apart() -> None:
+    numpy = pytest.importorskip("numpy")
+    batch = {"x": numpy.zeros(10), "y": [numpy.zeros(10, "f4"), numpy.zeros(10, "i8"), 1.5]}
+    assert records.batch_size_of(batch) == records.BatchSize(4, 80 + 40 + 80 + 8, 80)
+
+
+def test_so_are_those_of_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    pair = (torch.zeros(4, dtype=torch.float64), torch.zeros(4))
+    assert records.batch_size_of(pair).double_bytes == 32

@@ -10,7 +10,6 @@ from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.observed import DONE_BEFORE, MISS_BY_CHOICE
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import Frame, Stack, ThreadReadings
-from jupyter_ioscope.model.records import Epoch
 from tests.builders import profile, without
 from tests.hf_values import (
     ARRAYS,
@@ -33,6 +32,7 @@ from tests.hf_values import (
     first,
     of_dataset,
 )
+from tests.late_first_fetch import with_late_first_fetch
 from tests.simulator import PID, START_NS
 
 BUSY = profile(0, fetch_ms=20, cpu_fraction=1.0, step_ms=1)
@@ -248,28 +248,9 @@ def test_mapped_or_small_tables_are_not(changed: dict[str, str]) -> None:
 
 
 def filled(size: int, *, left: bool = True, first_ms: float = 2_000) -> Profile:
-    """A stream whose first fetch took `first_ms`, all others 4 ms."""
+    """A stream whose first fetch took `first_ms` longer than all others, which took 4 ms."""
     value = profile(0, fetch_ms=4, cpu_fraction=1.0, step_ms=4, batches=100)
-    extra = int(first_ms * 1e6)
-    head = value.batches[0]
-
-    def later(row: object, *names: str) -> object:
-        return row._replace(**{name: getattr(row, name) + extra for name in names})  # type: ignore[attr-defined]
-
-    batches = [later(head, "wait_end_ns", "step_end_ns")]
-    batches += [later(r, "wait_start_ns", "wait_end_ns", "step_end_ns") for r in value.batches[1:]]
-    fetches = [later(value.fetches[0], "end_ns")]
-    fetches += [later(row, "start_ns", "end_ns") for row in value.fetches[1:]]
-    epoch = value.epochs[0]
-    end_ns = None if left else (epoch.end_ns or 0) + extra
-    epochs = (Epoch(epoch.epoch, epoch.loader, epoch.iter_start_ns, epoch.iter_end_ns, end_ns),)
-    value = without(
-        value,
-        batches=tuple(batches),
-        fetches=tuple(fetches),
-        epochs=epochs,
-        end_ns=value.end_ns + extra,
-    )
+    value = with_late_first_fetch(value, first_ms, left=left)
     facts = {"kind": "IterableDataset", "shuffle_buffer": str(size), "wrapped": "no"}
     return of_dataset(value, facts, (OBJECTS, 20), stream=True)
 

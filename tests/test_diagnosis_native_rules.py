@@ -9,7 +9,7 @@ import pytest
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.diagnosis.native_libraries import switched_off
 from jupyter_ioscope.model.diagnosis import Finding
-from jupyter_ioscope.model.observed import LineCalls
+from jupyter_ioscope.model.observed import DIVIDED, LineCalls
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.model.readings import Stack
 from tests import builders
@@ -132,3 +132,22 @@ def test_the_advice_fits_what_was_widened(call: str, words: str) -> None:
 )
 def test_batches_that_are_not_widened_are_left_alone(profile: Profile) -> None:
     assert found(profile, "bytes_inflated") is None
+
+
+def in_doubles(call: str, part: float, fetch_ms: float = 20.0) -> Profile:
+    """Batches of which this part are doubles."""
+    made = wide(call, fetch_ms=fetch_ms, collate_fraction=0.6)
+    rows = (row._replace(double_bytes=round(part * row.batch_bytes)) for row in made.fetches)
+    return builders.without(made, fetches=tuple(rows))
+
+
+def test_whole_numbers_divided_into_doubles_are_found() -> None:
+    first = diagnose(in_doubles(DIVIDED, 0.9)).findings[0]
+    assert first.cause == "bytes_inflated"
+    assert "divide by a constant" in first.evidence[0]
+    assert "float32 is enough" in first.advice
+
+
+@pytest.mark.parametrize("call", [DIVIDED, "torch.stack"])
+def test_a_division_that_makes_no_doubles_widens_nothing(call: str) -> None:
+    assert found(in_doubles(call, 0.1), "bytes_inflated") is None

@@ -173,6 +173,25 @@ def test_many_tiny_reads() -> None:
     assert "tiny_reads" not in causes(few)
 
 
+def direct(switches: int, blocks: int) -> Profile:
+    """32 reads of 2 kB a sample; switches and blocks of the device, a sample."""
+    items: dict[str, Any] = {"batch_bytes": 8 * 65_536, "fetch_ms": 16.0, "step_ms": 0.5}
+    states = {"cpu": 0.3, "disk": 0.7}
+    made = values.profile((values.READ_LINE, 40), read_bytes=65_536, read_calls=32, states=states,
+                          **items)  # fmt: skip
+    fetches = tuple(
+        row._replace(voluntary_switches=switches * row.samples, read_blocks=blocks * row.samples)
+        for row in made.fetches
+    )
+    return builders.without(made, fetches=fetches)
+
+
+def test_small_reads_that_each_wait_for_the_device_are_its_latency() -> None:
+    assert first(direct(switches=32, blocks=128)).cause == "disk_latency"
+    assert first(direct(switches=2, blocks=128)).cause == "tiny_reads"  # read ahead
+    assert first(direct(switches=32, blocks=0)).cause == "tiny_reads"  # no device
+
+
 WAITING: dict[str, Any] = {"states": {"cpu": 0.2, "disk": 0.8}, "step_ms": 0.5}
 
 

@@ -12,7 +12,7 @@ from jupyter_ioscope.diagnosis import work_kinds
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.work import Mix, kind_of, mix_of
 from jupyter_ioscope.errors import NotMeasuredError
-from jupyter_ioscope.model.observed import LineCalls
+from jupyter_ioscope.model.observed import DIVIDED, LineCalls
 from jupyter_ioscope.model.profile import Cell
 from jupyter_ioscope.model.readings import Frame, Stacks
 from tests import builders
@@ -160,6 +160,16 @@ def test_calls_of_a_line_get_their_full_names() -> None:
     named = {row.line: set(row.names) for row in found}
     assert named[9] == {"numpy.fromstring", "json.loads", ".split"}
     assert named[0] == {"random.random"}  # anywhere in the file
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [("x / 255.0", {DIVIDED}), ("f(x / 255)", {DIVIDED}), ("x / n", set()), ("x // 2", set())],
+)
+def test_a_division_by_a_written_number_is_told(line: str, known: set[str]) -> None:
+    where = Frame("get", "In [3]", 2, 3)
+    found = line_calls(values.seen(((where,), 5)), (Cell(3, f"def get(x, n):\n    return {line}"),))
+    assert {name for row in found for name in row.names} == known
 
 
 def told(source: str) -> Mix:

@@ -14,7 +14,7 @@ import os
 import sysconfig
 from collections.abc import Iterator, Sequence
 
-from jupyter_ioscope.model.observed import LineCalls
+from jupyter_ioscope.model.observed import DIVIDED, LineCalls
 from jupyter_ioscope.model.profile import Cell
 from jupyter_ioscope.model.readings import Frame, Stacks
 
@@ -97,9 +97,12 @@ def _of_source(file: str, source: str, wanted: set[int]) -> list[LineCalls]:
     names: dict[int, list[str]] = {}
     telling: list[str] = []
     for call in ast.walk(tree):
-        if not isinstance(call, ast.Call):
+        if isinstance(call, ast.Call):
+            name = _name(call.func, modules)
+        elif isinstance(call, ast.BinOp) and _divides_by_number(call):
+            name = DIVIDED
+        else:
             continue
-        name = _name(call.func, modules)
         if _is_telling(name) and name not in telling and len(telling) < _MOST_TELLING:
             telling.append(name)
         lines = range(call.lineno, (call.end_lineno or call.lineno) + 1)
@@ -126,6 +129,11 @@ def _is_telling(name: str) -> bool:
         or last.startswith(("Random", "rand"))
         or last in ("ColorJitter", "AutoAugment", "TrivialAugmentWide")
     )
+
+
+def _divides_by_number(node: ast.BinOp) -> bool:
+    divisor = node.right.value if isinstance(node.right, ast.Constant) else None
+    return isinstance(node.op, ast.Div) and isinstance(divisor, int | float)
 
 
 def _reads_within(node: ast.AST) -> bool:

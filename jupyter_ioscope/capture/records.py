@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 from jupyter_ioscope.model.records import Fetch, WorkerInfo
 
-# End, collate, CPU, task, resume count, samples, four rusage deltas, read blocks, tensors, bytes,
-# digest, and the start. The start comes last: it is written last, and where it is still zero, a
-# reader knows that the record is not whole.
-_FETCH = struct.Struct("<qqqiiiiiiiqiqqq")
+# End, collate, CPU, task, resume count, samples, four rusage deltas, read blocks, objects, bytes,
+# those of them in doubles, digest, and the start. The start comes last: it is written last, and
+# where it is still zero, a reader knows that the record is not whole.
+_FETCH = struct.Struct("<qqqiiiiiiiqiqqqq")
 # Of a short fetch: minus its end (which tells the two apart), collate start, task, samples, start.
 _SHORT = struct.Struct("<qqiiq")
 _HEADER = struct.Struct("<8siiiiiqq")
@@ -49,6 +49,14 @@ _LEAST_BYTES, _MOST_BYTES = 1 << 14, 1 << 18
 Usage = tuple[int, int, resource.struct_rusage]
 
 
+class BatchSize(NamedTuple):
+    """What travels on its own, its bytes, and those of them in numbers of 64-bit floating point."""
+
+    objects: int
+    bytes: int
+    double_bytes: int = 0
+
+
 def usage() -> Usage:
     """Clock, CPU time, faults and switches of the calling thread (1.2 µs; 2 to 3 in a loop that
     does other things, because two of them are system calls)."""
@@ -66,10 +74,10 @@ def fetch_between(
     epoch: int,
     task: int,
     samples: int,
-    size: tuple[int, int],
+    size: BatchSize,
     digest: int = 0,
 ) -> Fetch:
-    """The record of a fetch from the readings at its two ends. `size` is (objects, bytes)."""
+    """The record of a fetch from the readings at its two ends."""
     start_ns, start_cpu_ns, before = start
     end_ns, end_cpu_ns, after = end
     return Fetch(
@@ -88,19 +96,20 @@ def fetch_between(
         voluntary_switches=after.ru_nvcsw - before.ru_nvcsw,
         involuntary_switches=after.ru_nivcsw - before.ru_nivcsw,
         read_blocks=after.ru_inblock - before.ru_inblock,
-        tensors=size[0],
-        batch_bytes=size[1],
+        tensors=size.objects,
+        batch_bytes=size.bytes,
         digest=digest,
+        double_bytes=size.double_bytes,
     )
 
 
-def batch_size_of(data: Any) -> tuple[int, int]:
-    """(objects that travel on their own, bytes) of a batch.
+def batch_size_of(data: Any) -> BatchSize:
+    """The size of a batch.
 
     Counted: tensors, arrays, strings, bytes and numbers inside lists, tuples and dicts. A batch
     with more than 5,000 of them is cut off there: the count is then a lower bound.
     """
-    objects = size = 0
+    objects = size = doubles = 0
     todo: list[Any] = [data]
     while todo and objects < _MAX_OBJECTS:
         item = todo.pop()
@@ -110,8 +119,11 @@ def batch_size_of(data: Any) -> tuple[int, int]:
             todo.extend(item[: _MAX_OBJECTS - objects])
         else:
             objects += 1
-            size += _bytes_of(item)
-    return objects, size
+            own = _bytes_of(item)
+            size += own
+            if own and str(getattr(item, "dtype", "")).endswith("float64"):
+                doubles += own
+    return BatchSize(objects, size, doubles)
 
 
 def _bytes_of(item: Any) -> int:
@@ -131,10 +143,10 @@ class SizeOfBatch:
 
     def __init__(self) -> None:
         self._seen = 0
-        self._last = (0, 0)
+        self._last = BatchSize(0, 0)
         self._not_before_ns = 0
 
-    def __call__(self, data: Any) -> tuple[int, int]:
+    def __call__(self, data: Any) -> BatchSize:
         if self._seen < _SIZE_ALWAYS or self._seen % _SIZE_EVERY == 0:
             now_ns = time.monotonic_ns()
             if now_ns >= self._not_before_ns:
@@ -175,10 +187,10 @@ class WorkerLog:
         task: int,
         resumed: int,
         samples: int,
-        size: tuple[int, int],
+        size: BatchSize,
         digest: int = 0,
     ) -> None:
-        """Append the record of a fetch between two readings; `size` is (objects, bytes)."""
+        """Append the record of a fetch between two readings."""
         at, pages = self._end, self._map
         if at + _FETCH.size > self._size:
             pages = self._room_for(_FETCH.size)
@@ -200,8 +212,9 @@ class WorkerLog:
             after.ru_nvcsw - before.ru_nvcsw,
             after.ru_nivcsw - before.ru_nivcsw,
             after.ru_inblock - before.ru_inblock,
-            size[0],
-            size[1],
+            size.objects,
+            size.bytes,
+            size.double_bytes,
             digest,
             start_ns,
         )
@@ -343,6 +356,7 @@ def _fetch(
         read,
         tensors,
         size,
+        doubles,
         digest,
         start,
     ) = row
@@ -365,4 +379,5 @@ def _fetch(
         tensors=tensors,
         batch_bytes=size,
         digest=digest,
+        double_bytes=doubles,
     )

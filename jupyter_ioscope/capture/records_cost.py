@@ -6,7 +6,7 @@ import tempfile
 import time
 
 from jupyter_ioscope.capture.recorder import Recorder
-from jupyter_ioscope.capture.records import WorkerLog, usage
+from jupyter_ioscope.capture.records import BatchSize, WorkerLog, usage
 
 _REPEAT = 200
 
@@ -39,7 +39,7 @@ def _worker_s() -> float:
         start_ns = time.thread_time_ns()
         for _ in range(_REPEAT):
             start = usage()
-            log.fetch(start, usage(), 0, 0, 0, 1, (1, 1))
+            log.fetch(start, usage(), 0, 0, 0, 1, BatchSize(1, 1))
         spent_ns = time.thread_time_ns() - start_ns
         log.close()
     return spent_ns / _REPEAT / 1e9

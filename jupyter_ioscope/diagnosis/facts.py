@@ -14,7 +14,17 @@ from jupyter_ioscope.diagnosis.work import Mix, blocked_mix_of, mix_of
 from jupyter_ioscope.errors import NotMeasuredError
 
 _ON_CPU = ("cpu", "idle", "start_up", "rest", "hand_over")
-_OFF_CPU = ("run_queue", "disk", "page_fault", "network", "sleep", "gil", "lock", "other")
+_OFF_CPU = (
+    "run_queue",
+    "disk",
+    "page_fault",
+    "network",
+    "sleep",
+    "process",
+    "gil",
+    "lock",
+    "other",
+)
 
 # Shares below this part of the loop are noise: two runs of one loader differ by more.
 NOISE_SHARE = 0.05

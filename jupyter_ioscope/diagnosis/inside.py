@@ -22,15 +22,15 @@ IN_FETCH = {
     "gil": "gil",
     "lock": "lock",
     "futex": "lock",
-    "pipe": "other",
-    "wait_child": "other",
+    "pipe": "process",
+    "wait_child": "process",
     "blocked": "other",
 }
 # Without records of fetches: a poll is most likely the wait for the next task.
 NO_PHASE = {**IN_FETCH, "poll": "idle", "futex": "other", "pipe": "hand_over"}
 
 # What helper threads may be doing while a thread waits for them on a condition.
-_HELPERS_BLOCKED = ("disk", "page_fault", "network", "sleep", "lock")
+_HELPERS_BLOCKED = ("disk", "page_fault", "network", "sleep", "lock", "pipe", "wait_child")
 
 
 class Span(NamedTuple):
@@ -174,7 +174,7 @@ def behind(helpers: Iterable[ThreadReadings], time_ns: int) -> str:
         return "gil"
     blocked = {state: doing[state] for state in _HELPERS_BLOCKED if state in doing}
     if blocked:
-        return max(blocked, key=lambda state: blocked[state])
+        return IN_FETCH[max(blocked, key=lambda state: blocked[state])]
     return "other" if doing.get("running") else "lock"
 
 

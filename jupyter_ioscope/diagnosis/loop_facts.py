@@ -190,6 +190,11 @@ class LoopFacts:
             return 1.0 if sampled or threads > self.cores else 0.0
         return own / (own + others) if others > 0 else 1.0
 
+    @property
+    def tree_cores(self) -> float:
+        """Cores that this process and all below it kept busy, on average; ended ones too."""
+        return self._cores_used("tree_cpu_ns")
+
     def _cores_used(self, name: str) -> float:
         """Mean growth of a series of CPU time."""
         series = self.profile.series.get(name)

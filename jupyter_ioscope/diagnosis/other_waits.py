@@ -24,7 +24,7 @@ _FEEDER = {
     "disk": "disk",
     "page_fault": "page_fault",
     "sleep": "sleep",
-    "wait_child": "other",
+    "wait_child": "process",
     "blocked": "other",
 }
 _PIN_MEMORY = {**_FEEDER, "pipe": "idle", "network": "idle"}

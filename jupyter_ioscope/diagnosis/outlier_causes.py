@@ -29,10 +29,13 @@ _BLOCKED = {
     "network": "waiting for the network",
     "poll": "waiting for the network",
     "sleep": "asleep",
+    "pipe": "waiting for another process",
+    "wait_child": "waiting for another process",
+    "process": "waiting for another process",
     "gil": "waiting for the GIL",
     "lock": "waiting for a lock",
 }
-_STATE_CAUSE = {"poll": "network"}
+_STATE_CAUSE = {"poll": "network", "pipe": "process", "wait_child": "process"}
 
 
 class Slow(NamedTuple):

@@ -32,12 +32,13 @@ _LEAST_S = {
 _FAULT_S = 0.03
 _WORK = ("decode_cpu", "no_workers_cpu_bound", "no_workers_latency_bound", "blocked_unseen")
 _CPU_WORK = ("decode_cpu", "no_workers_cpu_bound")
-_WAITS = ("disk", "page_fault", "network", "sleep")
+_WAITS = ("disk", "page_fault", "network", "sleep", "process")
 _DEVICE = ("disk_latency", "disk_bandwidth")
 # What is waited for, by its name, and the same wait as one that workers would overlap: two views of
 # one cause, no rivals. Both stay, the name first.
 _OVERLAP = "no_workers_latency_bound"
 _WAITED_FOR = (*_DEVICE, "page_fault_io", "network_latency")
+_UNNAMED = ("sleep", "process")
 # ... and, at the lower end of their interval, from this part of the loop on.
 _GENERAL_LOW = 0.1
 # What other programs took is no finding of its own, where nothing else was found, below this part.
@@ -112,19 +113,23 @@ def ranked(findings: Iterable[Finding], own_cpu: float = 1.0) -> tuple[Finding, 
 
 
 def _waits_before_line(kept: list[Finding], own_cpu: float) -> list[Finding]:
-    """The largest wait, before general CPU work that only others on the cores make longer."""
+    """The largest wait, before general CPU work that only others on the cores make longer, or that
+    is no longer within the error: a wait needs some CPU itself, in the kernel."""
     if not kept or kept[0].cause not in _CPU_WORK:
         return kept
     for place, row in enumerate(kept[1:], 1):
-        if row.resource in _WAITS and row.cost_s > own_cpu * kept[0].cost_s:
+        longest_s = row.cost_s + Z95 * _error_s(row)
+        if row.resource in _WAITS and longest_s > own_cpu * kept[0].cost_s:
             return [row, *kept[:place], *kept[place + 1 :]] if row.share >= _FAULT_PART else kept
     return kept
 
 
 def _overlap(rows: Iterable[Finding]) -> Finding | None:
-    """Of a loop without workers, its waits as ones that workers would overlap. Sleeping has no
-    other name."""
-    return next((row for row in rows if row.cause == _OVERLAP and row.resource != "sleep"), None)
+    """Of a loop without workers, its waits as ones that workers would overlap. Some have no other
+    name."""
+    return next(
+        (row for row in rows if row.cause == _OVERLAP and row.resource not in _UNNAMED), None
+    )
 
 
 def _others_third(kept: list[Finding]) -> list[Finding]:

@@ -255,7 +255,11 @@ CALLS: tuple[tuple[str, frozenset[str]], ...] = tuple(
                    "snappy.decompress zstandard.decompress blosc.decompress bz2.decompress"),
         ("container_open", "sqlite3.connect sqlite3.dbapi2.connect lmdb.open lmdb.Environment "
                            "netCDF4.Dataset rasterio.open osgeo.gdal.Open h5py.File "
-                           "zipfile.ZipFile tarfile.open"),
+                           "zipfile.ZipFile tarfile.open safetensors.safe_open tables.open_file "
+                           "duckdb.connect plyvel.DB rocksdb.DB leveldb.LevelDB pyBigWig.open "
+                           "pysam.AlignmentFile pysam.FastaFile pysam.VariantFile tiledb.open "
+                           "pyarrow.memory_map pyarrow.OSFile pyarrow.ipc.open_file "
+                           "pyarrow.parquet.ParquetFile cv2.VideoCapture decord.VideoReader"),
         ("text_parse", "orjson.loads ujson.loads rapidjson.loads simdjson.loads numpy.fromstring "
                        "msgspec.json.decode eval csv.reader lxml.etree.fromstring "
                        "lxml.etree.parse .xpath .iterparse "

@@ -16,6 +16,7 @@ from jupyter_ioscope.model.profile import Gap
 #   hand_over  the way from worker to consumer: pickle, queue, shared memory, pin
 #   start_up   creating workers, first index, before the first fetch
 #   idle       nothing to do: a worker without a task, a consumer whose batch is not ready
+#   process    inside a fetch, for another process: a pipe or a child
 #   other      inside a fetch, blocked, reason not visible
 #   rest       not attributed
 PARTS = (
@@ -26,6 +27,7 @@ PARTS = (
     "page_fault",
     "network",
     "sleep",
+    "process",
     "gil",
     "lock",
     "hand_over",
@@ -45,6 +47,7 @@ RESOURCES = (
     "page_fault",
     "network",
     "sleep",
+    "process",
     "gil",
     "lock",
     "hand_over",
@@ -226,7 +229,7 @@ class Finding:
 
 # Causes of outliers, by what was recorded at that moment.
 #   gc          the garbage collector ran in the process
-#   disk, page_fault, network, sleep, gil, lock   the thread was seen blocked so
+#   disk, page_fault, network, sleep, process, gil, lock   the thread was seen blocked so
 #   cpu         it computed for longer than usual
 #   run_queue   it waited for a core
 #   cores_taken other programs kept the cores busy
@@ -241,7 +244,7 @@ class Finding:
 #   start       workers were starting: the first batches of an epoch
 #   stopped     nothing ran at all, the profiler neither
 OUTLIER_CAUSES = (
-    "gc", "disk", "page_fault", "network", "sleep", "gil", "lock", "cpu", "run_queue",
+    "gc", "disk", "page_fault", "network", "sleep", "process", "gil", "lock", "cpu", "run_queue",
     "cores_taken", "throttled", "written", "opened", "read", "pressure", "larger", "other_fetch",
     "hand_over", "start", "stopped",
 )  # fmt: skip

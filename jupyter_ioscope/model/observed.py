@@ -135,9 +135,14 @@ class Transform(NamedTuple):
     columns: tuple[str, ...]
 
 
+# Stands among the calls of a line for a true division by a number that is written there.
+DIVIDED = "/number"
+
+
 class LineCalls(NamedTuple):
     """What one line of the user's calls that leaves no frame of its own: names of built-in
-    functions ("open"), of what modules give ("numpy.array"), and of methods (".split").
+    functions ("open"), of what modules give ("numpy.array"), and of methods (".split"); and
+    `DIVIDED`.
 
     Line 0 stands for a whole file that was seen in the stacks, with telling calls anywhere in it:
     those that make randomness (the same data may give another sample), and those that have a

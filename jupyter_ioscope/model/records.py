@@ -113,6 +113,7 @@ class Fetch(NamedTuple):
     tensors: int  # objects in the collated batch that travel on their own
     batch_bytes: int
     digest: int = 0  # checksum of the batch's first values; 0 where none was made
+    double_bytes: int = 0  # of the batch, in numbers of 64-bit floating point
 
     @property
     def fetch_ns(self) -> int:

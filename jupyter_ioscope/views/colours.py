@@ -16,6 +16,7 @@ PART_COLOURS: dict[str, str] = {
     "page_fault": "#CC79A7",
     "network": "#F0E442",
     "sleep": "#A6761D",
+    "process": "#7FCDBB",
     "gil": "#8B5FBF",
     "lock": "#5E3C99",
     "hand_over": "#009E73",

@@ -27,8 +27,8 @@ _NO_FLAMES = Size(frames=1, points=2)  # neither is shown as text
 # One sign a part, so that a bar reads without colour.
 _SIGNS = {
     "step": "▒", "cpu": "█", "run_queue": "▚", "disk": "▓", "page_fault": "▞", "network": "≈",
-    "sleep": "z", "gil": "╳", "lock": "╬", "hand_over": "→", "start_up": "^", "idle": "·",
-    "other": "?", "rest": "-",
+    "sleep": "z", "process": "&", "gil": "╳", "lock": "╬", "hand_over": "→", "start_up": "^",
+    "idle": "·", "other": "?", "rest": "-",
 }  # fmt: skip
 
 

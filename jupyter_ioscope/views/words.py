@@ -17,6 +17,7 @@ PART_LABELS: dict[str, str] = {
     "page_fault": "page fault",
     "network": "network",
     "sleep": "sleep",
+    "process": "another process",
     "gil": "GIL",
     "lock": "lock",
     "hand_over": "hand-over",

@@ -23,7 +23,7 @@ from jupyter_ioscope.capture.loaders._torch_fetch import (
 from jupyter_ioscope.capture.observers._observer import InWorker, start_in_worker
 from jupyter_ioscope.capture.observers.samples_again import keep_notes
 from jupyter_ioscope.capture.patching import Patches
-from jupyter_ioscope.capture.records import SizeOfBatch, Usage, WorkerLog, usage
+from jupyter_ioscope.capture.records import BatchSize, SizeOfBatch, Usage, WorkerLog, usage
 from jupyter_ioscope.capture.rights import YAMA_ASKS, allow_tracer, yama_level
 from jupyter_ioscope.capture.sample_checksums import Note, SampleChecksums
 
@@ -31,6 +31,7 @@ from jupyter_ioscope.capture.sample_checksums import Note, SampleChecksums
 # their thousands: of eight that follow each other one is read in full.
 _SHORT_NS = 250_000
 _SHORT_LIGHT = 7
+_NO_SIZE = BatchSize(0, 0)
 _clock_ns, _thread_ns = time.monotonic_ns, time.thread_time_ns
 
 _TORCH = "torch.utils.data._utils.worker"
@@ -209,7 +210,7 @@ class _Tasks:
         kind = type(data).__name__
         if kind == "_IterableDatasetStopIteration":
             return
-        size, digest = (0, 0), 0
+        size, digest = _NO_SIZE, 0
         if kind != "ExceptionWrapper":
             size = self._size_of(data)
             if not self._iterable:

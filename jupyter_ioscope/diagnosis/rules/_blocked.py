@@ -8,7 +8,7 @@ from jupyter_ioscope.diagnosis.rules._rule import finding
 from jupyter_ioscope.model.diagnosis import Finding
 
 # Waits that other fetches could fill.
-OVERLAPPED = ("disk", "page_fault", "network", "sleep")
+OVERLAPPED = ("disk", "page_fault", "network", "sleep", "process")
 # Without workers one kind of wait is named from this part of all such waits on.
 _MOSTLY = 0.5
 

@@ -15,6 +15,7 @@ NAMES = {
     "page_fault": "waiting for pages of memory-mapped files",
     "network": "waiting for the network",
     "sleep": "sleeping",
+    "process": "waiting for another process",
     "gil": "waiting for the GIL",
     "lock": "waiting for a lock",
 }

@@ -20,7 +20,7 @@ WAIT_CAUSES = (
     "page_fault_io",
 )
 # Parts of time off the CPU that the work itself waits for; the run queue is others' doing.
-_OWN_WAITS = ("disk", "page_fault", "network", "sleep", "lock", "other")
+_OWN_WAITS = ("disk", "page_fault", "network", "sleep", "process", "lock", "other")
 
 _STANDS_OUT = 0.3
 _MOSTLY = 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import median
 
 from jupyter_ioscope.diagnosis.facts import Facts
@@ -11,6 +12,7 @@ from jupyter_ioscope.diagnosis.rules._work import CPU_CAUSES, gain_of_part
 from jupyter_ioscope.diagnosis.spread import together
 from jupyter_ioscope.diagnosis.work import Calls, Seen
 from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.observed import DIVIDED
 from jupyter_ioscope.units import bytes_text, plus_minus
 
 # Calls that make numbers wider, with the part of the bytes that a smaller form would not have:
@@ -27,13 +29,17 @@ _WIDENS = {
     "torchvision.transforms.functional.to_tensor": 3 / 4,
     "torchvision.transforms.functional.convert_image_dtype": 3 / 4,
 }
+# Numbers divided by a constant: doubles come of whole numbers so, and numpy does not ask.
+_IN_DOUBLES = {DIVIDED: 7 / 8}
 _ONE_HOT = "torch.nn.functional.one_hot"
 _WHOLE_NUMBERS = (".long", "numpy.int64")
-_EIGHT_BYTES = {".double", "torch.float64", "numpy.float64"}
+_EIGHT_BYTES = {".double", "torch.float64", "numpy.float64", DIVIDED}
 # Widening must be a good part of the fetching itself, and what is joined as large as here: small
 # batches cost the same in any form.
 LEAST_WIDENING = 0.1
 LEAST_BATCH_BYTES = 4_000_000
+# Batches of which more than this part are doubles are halved by float32, whatever made them.
+_MOSTLY = 0.5
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -43,13 +49,15 @@ def judge(facts: Facts) -> Finding | None:
     size = median([row.batch_bytes for row in facts.fetches])
     if size < LEAST_BATCH_BYTES:
         return None
+    doubles = _in_doubles(facts)
+    known = {**_WIDENS, **_IN_DOUBLES} if doubles else _WIDENS
     calls = facts.work.calls or {}
-    widening, error = facts.work.part(lambda row: bool(_widens(calls, row)))
-    if widening < LEAST_WIDENING:
-        return None
-    names = [name for row in facts.work.seen for name in _widens(calls, row)]
-    saved = max(_WIDENS[name] for name in names)
+    widening, error = facts.work.part(lambda row: bool(_widens(calls, row, known)))
     joining, joining_error = facts.work.fraction("collate")
+    if widening < LEAST_WIDENING:
+        return _doubles(facts, size, (joining, joining_error)) if doubles else None
+    names = [name for row in facts.work.seen for name in _widens(calls, row, known)]
+    saved = max(known[name] for name in names)
     part = widening + joining, together(error, joining_error)
     return finding(
         facts,
@@ -58,8 +66,8 @@ def judge(facts: Facts) -> Finding | None:
         resource="main_cpu" if facts.alone else "worker_cpu",
         title="Samples are made wider before they are joined and handed over",
         evidence=(
-            f"{plus_minus(100 * widening, 100 * error, 1)} % of the fetching is in lines that call "
-            f"{_told(names)}, and {plus_minus(100 * joining, 100 * joining_error, 1)} % "
+            f"{plus_minus(100 * widening, 100 * error, 1)} % of the fetching is in lines that "
+            f"{_told(names, known)}, and {plus_minus(100 * joining, 100 * joining_error, 1)} % "
             "joins the result.",
             f"A batch is {bytes_text(size)}; in the smaller form it would be about "
             f"{bytes_text(size * (1 - saved))}.",
@@ -71,9 +79,38 @@ def judge(facts: Facts) -> Finding | None:
     )
 
 
-def _told(names: list[str]) -> str:
-    """The call that widens most, where a line has several."""
-    return max(names, key=lambda name: (name == _ONE_HOT, _WIDENS[name])).rpartition(".")[2]
+def _in_doubles(facts: Facts) -> bool:
+    """Whether most bytes of most batches are numbers of 64-bit floating point."""
+    parts = [row.double_bytes / row.batch_bytes for row in facts.fetches if row.batch_bytes > 0]
+    return bool(parts) and median(parts) > _MOSTLY
+
+
+def _doubles(facts: Facts, size: float, joining: tuple[float, float]) -> Finding:
+    """Batches of doubles, whatever makes them: half of the joining goes with half of the bytes."""
+    return finding(
+        facts,
+        gain_of_part(facts, joining, None, _MOSTLY),
+        cause="bytes_inflated",
+        resource="main_cpu" if facts.alone else "worker_cpu",
+        title="Batches are made of 64-bit floating point numbers",
+        evidence=(
+            f"A batch is {bytes_text(size)}, most of it float64; as float32 it would be "
+            f"{bytes_text(size / 2)}.",
+            f"{plus_minus(100 * joining[0], 100 * joining[1], 1)} % of the fetching joins it.",
+            _words.where_line(facts),
+        ),
+        advice=_advice([".double"], facts.alone),
+        where=facts.where(),
+        refines=(*CPU_CAUSES, "bytes_inflated", "slow_collate"),
+    )
+
+
+def _told(names: list[str], known: Mapping[str, float]) -> str:
+    """What widens most, where a line has several."""
+    name = max(names, key=lambda name: (name == _ONE_HOT, known[name]))
+    if name == DIVIDED:
+        return "divide by a constant, which makes doubles of whole numbers"
+    return f"call {name.rpartition('.')[2]}"
 
 
 def _advice(names: list[str], alone: bool) -> str:
@@ -101,12 +138,12 @@ def _advice(names: list[str], alone: bool) -> str:
     )
 
 
-def _widens(calls: Calls, row: Seen) -> tuple[str, ...]:
-    """Widening calls of the line that a sample was seen in."""
+def _widens(calls: Calls, row: Seen, known: Mapping[str, float]) -> tuple[str, ...]:
+    """What of the line that a sample was seen in widens."""
     if row.collate:
         return ()
     names = calls.get((row.place.file, row.place.line), ())
-    return tuple(name for name in names if name in _WIDENS)
+    return tuple(name for name in names if name in known)
 
 
 RULE = Rule("bytes_inflated", judge)

@@ -26,7 +26,7 @@ FIXED_COST_S = 5e-3
 OBJECTS_PART = 0.5
 LEAST_SEEN = 8  # samples of taking over that tell objects from tensors
 # Kinds of time off the CPU inside a fetch, beside the run queue.
-_BLOCKED = ("disk", "page_fault", "network", "sleep", "gil", "lock", "other")
+_BLOCKED = ("disk", "page_fault", "network", "sleep", "process", "gil", "lock", "other")
 # Python's name of the thread of a worker that passes descriptors on.
 _GIVES_AWAY = "_serve"
 

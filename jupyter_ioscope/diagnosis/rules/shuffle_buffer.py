@@ -11,7 +11,7 @@ from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import seconds
 
 # A first fetch this many times as long as usual ones filled something.
-_FAR_LONGER = 5
+FAR_LONGER = 5
 # Any buffer costs something: less than this is the price of shuffling.
 LEAST_NS, LEAST_SHARE = 100_000_000, 0.15
 _DECODES_FIRST = ("Mapped", "Filtered")
@@ -31,7 +31,7 @@ def judge(facts: Facts) -> Finding | None:
         if len(rows) > 1:
             made = [facts.made[row.batch].fetch_ns if row.batch in facts.made else row.wait_ns
                     for row in rows]  # fmt: skip
-            if made[0] > _FAR_LONGER * median(made[1:]):
+            if made[0] > FAR_LONGER * median(made[1:]):
                 firsts.append(made[0])
     if not firsts:
         return None

@@ -19,6 +19,8 @@ from jupyter_ioscope.units import bytes_text, significant
 _TINY_BYTES = 4_096
 _MANY_CALLS = 16
 _KINDS = ("file_read", "file_open")
+_BLOCK_BYTES = 512  # of ru_inblock, see getrusage(2)
+_MOSTLY = 0.5
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -30,7 +32,7 @@ def judge(facts: Facts) -> Finding | None:
     if calls < _MANY_CALLS or storage.bytes_per_read_call >= _TINY_BYTES:
         return None
     calls -= 2 * storage.opens_per_sample  # a read that finds the end comes with every file
-    if calls < _MANY_CALLS or not facts.work.fraction(*_KINDS)[0]:
+    if calls < _MANY_CALLS or not facts.work.fraction(*_KINDS)[0] or _each_waits(facts):
         return None
     large = max(1.0, storage.read_bytes_per_sample / (1 << 20))
     return finding(
@@ -51,6 +53,17 @@ def judge(facts: Facts) -> Finding | None:
         where=facts.work.where(*_KINDS),
         refines=(*CPU_CAUSES, *WAIT_CAUSES, "many_small_files"),
     )
+
+
+def _each_waits(facts: Facts) -> bool:
+    """Whether the device answers each read by itself, past the page cache: what costs is its
+    answer, and a buffer would not save one. Behind a page cache most reads find their bytes."""
+    samples = sum(max(0, row.samples) for row in facts.fetches)
+    calls = facts.storage.read_calls_per_sample * samples
+    waits = sum(row.voluntary_switches for row in facts.fetches)
+    read = sum(row.read_blocks for row in facts.fetches) * _BLOCK_BYTES
+    asked = facts.storage.read_bytes_per_sample * samples
+    return waits >= _MOSTLY * calls and read >= _MOSTLY * asked
 
 
 RULE = Rule("tiny_reads", judge)
