@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import shutil
 from collections.abc import Callable
@@ -113,6 +114,28 @@ def test_a_kernel_without_the_newer_kind_of_ring_gives_the_older(
         pytest.skip("io_uring may not be used here")
     monkeypatch.setattr(_ring, "_OWN_THREAD", 1 << 31)  # a flag that no kernel knows
     assert engines._differs(str(file), 4 << 20, 8) == []
+
+
+def test_a_ring_asks_for_two_reads_a_call_at_most_and_ends_with_none_under_way(file: Path) -> None:
+    if engines.prepare(file, "", depths=(1,)).missing:
+        pytest.skip("io_uring may not be used here")
+    fd, depth, asked = os.open(file, os.O_RDONLY), 8, list[int]()
+    ring = _ring.Ring(depth, fd, 4096)
+    real = ring._call
+
+    def call(*words: Any) -> int:
+        asked.append(ring._submit.value)
+        return int(real(*words))
+
+    ring._call = call  # type: ignore[assignment]
+    try:
+        took, _ = ring.timed(itertools.cycle(range(0, 4 << 20, 4096)), depth, 0.02)
+        assert max(asked) == 2
+        assert sum(asked) == len(took) >= depth
+        assert ring.completed() == []
+    finally:
+        ring.close()
+        os.close(fd)
 
 
 def test_a_ring_that_reads_something_else_is_noticed(

@@ -21,6 +21,10 @@ _OP_READ = 22  # IORING_OP_READ, Linux 5.6
 # IORING_SETUP_COOP_TASKRUN, _SINGLE_ISSUER and _DEFER_TASKRUN, Linux 6.1: a completion does not
 # interrupt the thread that waits for it anyway. fio asks for the same.
 _OWN_THREAD = 1 << 8 | 1 << 12 | 1 << 13
+# Reads handed over by one call. The kernel holds back more than two until it has them all
+# (io_submit_state_start in io_uring/io_uring.c): the device stands idle meanwhile, and answers them
+# in one burst, too. Measured at depth 16: all at once 0.79 of fio's requests a second, two 0.94.
+_AT_ONCE = 2
 _FLAGS_AT = 8  # bytes into the parameters
 _OFF_SQ, _OFF_CQ, _OFF_SQES = 0, 0x8000000, 0x10000000
 _PARAMS = struct.Struct("<30I")  # struct io_uring_params
@@ -121,8 +125,8 @@ class Ring:
     def timed(self, offsets: Iterator[int], depth: int, seconds: float) -> tuple[list[int], float]:
         """As `timed_reads`. What `push`, `enter` and `completed` do is written out here: their
         calls would cost as much as a request."""
-        clock, call, enter, submit = time.perf_counter_ns, self._call, self._enter, self._submit
-        self._wait.value = 1
+        clock, call, enter = time.perf_counter_ns, self._call, self._enter
+        submit, wait = self._submit, self._wait
         sq, cq, sqes, following = self._sq, self._cq, self._sqes, offsets.__next__
         array_at, tail_at, mask, tail = self._array_at, self._tail_at, self._sq_mask, self._tail
         head_at, end_at, base, cq_mask = (
@@ -136,22 +140,24 @@ class Ring:
         start = now = clock()
         until = start + int(seconds * 1e9)
         while True:
-            new = len(free) if now < until else 0
-            if new:
-                for slot in free:
+            submit.value = 0
+            if free and now < until:
+                new = free[:_AT_ONCE]
+                del free[:_AT_ONCE]
+                for slot in new:
                     sqes[8 * slot + 1] = following()
                     sq[array_at + (tail & mask)] = slot
                     tail = (tail + 1) & 0xFFFFFFFF
                     begun[slot] = now
                 sq[tail_at] = self._tail = tail
-                flying += new
+                submit.value = len(new)
+                flying += len(new)
             elif not flying:
                 return took, (clock() - start) / 1e9
-            submit.value = new
+            wait.value = 0 if free and now < until else 1
             if call(*enter) < 0 and ctypes.get_errno() != errno.EINTR:
                 _checked(-1)
             now = clock()
-            free.clear()
             while head != cq[end_at]:
                 at = base + 4 * (head & cq_mask)
                 if cq[at + 2] > _LARGEST:
@@ -159,9 +165,9 @@ class Ring:
                 slot = cq[at]
                 free.append(slot)
                 took.append(now - begun[slot])
+                flying -= 1
                 head = (head + 1) & 0xFFFFFFFF
             cq[head_at] = head
-            flying -= len(free)
 
     def read(self, slot: int) -> bytes:
         """The bytes that the last read of a slot brought."""
