@@ -85,6 +85,21 @@ def test_a_file_that_is_something_else_is_named(tmp_path: Path) -> None:
         json_parsers.prepare(str(file), "")
 
 
+def test_a_file_of_anything_with_digits_alone_in_a_line_is_no_json(tmp_path: Path) -> None:
+    file = tmp_path / "rows.npy"
+    file.write_bytes(b"\x93NUMPY" + bytes(range(11, 256)) + b"\n5\n")
+    with pytest.raises(InputError, match="holds hardly any JSON .* it is an NPY file"):
+        json_parsers.prepare(str(file), "")
+
+
+def test_lines_that_are_damaged_are_left_out_of_many(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_bytes(b'{"id": 1}\n' * 9 + b'{"id": \n')
+    prepared = json_parsers.prepare(file, "")
+    assert prepared.arms[0].items == 9
+    assert any(said.startswith("1 texts that") for said in prepared.sentences({}))
+
+
 def test_out_of_band_arrays_come_back_read_only() -> None:
     numpy = pytest.importorskip("numpy")
     found = looks(pickling.prepare({"image": numpy.ones((4, 4)), "label": 1}, ""))

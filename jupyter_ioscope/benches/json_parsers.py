@@ -6,6 +6,7 @@ import datetime
 import decimal
 import functools
 import importlib
+import itertools
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from jupyter_ioscope.units import bytes_text
 
 _TAKES = "the path of a .jsonl or .json file, or a list of JSON texts"
 _MOST_BYTES, _MOST_LINES = 8 << 20, 20_000
+_MOST_UNREAD_FRACTION = 0.5  # of all bytes: beyond that it is no file of JSON with bad lines
 _TOLD = 3  # differences on the user's lines that are quoted
 
 # parser -> (module, attribute path, distribution)
@@ -126,14 +128,17 @@ def lines_of(target: Any) -> tuple[list[bytes], str, list[str]]:
             notes = [f"The first {len(lines):,} of {len(target):,} texts were read."]
     else:
         raise InputError(f"target is {_what(target)}: give {_TAKES}")
-    unread = [line for line in lines if isinstance(outcome("json", line), Refusal)]
-    if len(unread) == len(lines):
-        said = outcome("json", lines[0])
+    refused = [isinstance(outcome("json", line), Refusal) for line in lines]
+    unread = list(itertools.compress(lines, refused))
+    # Digits alone in a line are JSON, too: a file of anything else has some by chance.
+    if sum(map(len, unread)) > _MOST_UNREAD_FRACTION * sum(map(len, lines)) or all(refused):
+        said = outcome("json", unread[0])
+        how = "no" if all(refused) else "hardly any"
         what = f"; it is {really(path)}" if is_path(target) else ""
-        raise InputError(f"{name} holds no JSON that the standard parser reads ({said}){what}")
+        raise InputError(f"{name} holds {how} JSON that the standard parser reads ({said}){what}")
     if unread:
         notes.append(f"{len(unread):,} texts that the standard parser refuses were left out.")
-        lines = [line for line in lines if not isinstance(outcome("json", line), Refusal)]
+        lines = [line for line, bad in zip(lines, refused, strict=True) if not bad]
     return lines, name, notes
 
 
