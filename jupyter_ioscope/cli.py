@@ -3,18 +3,20 @@
 Exit codes: the script's own for `record` (1 after an exception, and 2 where only its profile could
 not be saved); 0 when done; 1 when `storage` or `baseline check` found storage degraded; 2 for bad
 input, and for storage that could not be judged; 3 when `compare` or `tune` found nothing better;
-130 when interrupted.
+130 when interrupted, 143 when ended by SIGTERM (129 by SIGHUP).
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from collections.abc import Sequence
 
 from jupyter_ioscope import bench_commands, commands, exports, storage_commands
 from jupyter_ioscope.api import Recording, load
 from jupyter_ioscope.capture.profiler import CaptureOptions
+from jupyter_ioscope.ended_by_signal import Ended, tidied
 from jupyter_ioscope.errors import InputError, IoscopeError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.profile import Profile
@@ -28,13 +30,19 @@ from jupyter_ioscope.terminal import Parser, flush, say, tell
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the return value is the exit code."""
     options = _parser().parse_args(arguments)
+    # A script that is recorded ends as it would without us.
+    tidy = contextlib.nullcontext() if options.run is _record else tidied()
     try:
-        code = int(options.run(options))
-        flush()
-        return code
+        with tidy:
+            code = int(options.run(options))
+            flush()
+            return code
     except IoscopeError as error:
         tell(f"ioscope: {error}")
         return 2
+    except Ended as ended:
+        tell("ioscope: ended by a signal")
+        return ended.code
     except KeyboardInterrupt:
         tell("ioscope: interrupted")
         return INTERRUPTED

@@ -32,7 +32,7 @@ def loader_of(target: str, call: bool = True) -> Any:
     if call and callable(value) and not hasattr(value, "dataset"):
         try:
             value = value()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError(f"{name}() of {path!r} failed: {_short(error)}") from error
     return value
 
@@ -55,7 +55,7 @@ def _module(path: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script ends itself where it is not called as one
         del sys.modules[name]
         raise InputError(f"{path!r} cannot be imported: {_short(error)}") from error
     return module

@@ -51,6 +51,10 @@ def make():
 
 faster = DataLoader(Waiting(), batch_size=2, num_workers=4)
 broken = 7
+
+
+def ends():
+    raise SystemExit(0)
 """
 
 
@@ -162,6 +166,7 @@ def test_tune_on_the_command_line(tmp_path: Path) -> None:
         (("compare", "mine.py:absent", "--toggles", "workers"), "absent"),
         (("compare", "mine.py:broken", "--toggles", "workers"), "DataLoader"),
         (("tune", "mine.py"), "FILE.py:NAME"),
+        (("bench", "pickle", "mine.py:ends"), "ends() of 'mine.py' failed: SystemExit"),
     ],
 )
 def test_bad_targets_end_with_exit_code_2(

@@ -121,6 +121,13 @@ def test_a_change_counts_by_its_size_and_beyond_the_spread(now: JobResult, verdi
     assert (verdict == "same") or found.rows[0].reasons
 
 
+def test_one_run_of_each_job_is_said_to_tell_no_spread() -> None:
+    once, often = saved(job(repeats=1)), saved(job())
+    said = [baseline_check.compare(*pair, "f").notes for pair in ((once, often), (often, often))]
+    assert "of jobs that ran once" in said[0][0]
+    assert said[1] == ()
+
+
 def test_late_large_requests_are_no_reason() -> None:
     large: dict[str, Any] = {"pattern": "seqwrite", "block_bytes": 1 << 20, "p99_s": 30e-3}
     found = baseline_check.compare(saved(job(**large)), saved(job(**large)), "file")

@@ -148,6 +148,11 @@ def _notes(before: Baseline, now: Baseline) -> Iterator[str]:
     for row in now.circumstances:
         if not row.binds and old.get(row.name, row.value) != row.value:
             yield f"{row.name} was {old[row.name]}, is {row.value}"
+    if any(row.repeats == 1 for one in (before, now) for row in one.jobs):
+        yield (
+            "of jobs that ran once it is not known how far runs differ: a change may be chance; "
+            "3 repeats or more tell"
+        )
     for text in now.not_measured:
         yield f"not measured: {text}"
     then, there = ({row.key for row in one.jobs} for one in (before, now))
