@@ -87,6 +87,23 @@ def test_what_is_not_fio_is_refused(tmp_path: Path) -> None:
         fio.version(str(tmp_path / "none"))
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("exit 3", "fio failed: exit code 3"),
+        ("kill -9 $$", "fio failed: killed by signal 9"),
+        (r"printf '\377\376 no space' >&2; exit 1", "fio failed: .* no space"),
+        (r"printf '\377\376{\377'", "is not its JSON"),
+    ],
+)
+def test_a_fio_that_dies_or_prints_bytes_is_told_in_a_sentence(
+    tmp_path: Path, script: str, reason: str
+) -> None:
+    with pytest.raises(InputError, match=reason):
+        fio.run(["/bin/sh", "-c", script], JOBS, 30, str(tmp_path))
+
+
 def job(speed: float = 500e6, spread: float = 0.02, p99_s: float = 1e-3, **more: Any) -> JobResult:
     made = JobResult(
         "psync", "randread", 4096, 1, 5, speed, speed * (1 - spread), speed * (1 + spread),

@@ -55,7 +55,12 @@ def version(fio: str) -> str:
     """
     try:
         done = subprocess.run(
-            [fio, "--version"], capture_output=True, text=True, timeout=20, check=False
+            [fio, "--version"],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=20,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"{fio!r} does not run: {error}") from error
@@ -100,7 +105,8 @@ def run(words: list[str], jobs: Iterable[Job], timeout_s: float, folder: str) ->
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             cwd=folder,
         ) as process:
             try:
@@ -113,7 +119,8 @@ def run(words: list[str], jobs: Iterable[Job], timeout_s: float, folder: str) ->
     except OSError as error:
         raise InputError(f"fio could not be started: {error}") from error
     if process.returncode:
-        raise InputError(f"fio failed: {_last_line(errors) or _last_line(out)}")
+        said = _last_line(errors) or _last_line(out) or _how(process.returncode)
+        raise InputError(f"fio failed: {said}")
     return parse(out, tuple(jobs))
 
 
@@ -154,6 +161,10 @@ def _run(row: dict[str, Any], job: Job) -> Run:
         float(shares["50.000000"]) / unit,
         float(shares["99.000000"]) / unit,
     )
+
+
+def _how(code: int) -> str:
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def _last_line(text: str) -> str:
