@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -30,10 +31,14 @@ def tidied() -> Iterator[None]:
     Signals that somebody handles or ignores (nohup) stay theirs; all are as before afterwards.
     """
     ours: list[signal.Signals] = []
+    here = os.getpid()
 
     def end(number: int, _frame: FrameType | None) -> None:
         for one in ours:
             signal.signal(one, signal.SIG_DFL)
+        if os.getpid() != here:  # a child that was forked meanwhile: a pool's, or a loader's worker
+            os.kill(os.getpid(), number)
+            return
         raise Ended(number)
 
     if threading.current_thread() is threading.main_thread():

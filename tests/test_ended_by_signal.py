@@ -64,6 +64,18 @@ def test_signals_of_others_and_other_threads_are_left_alone() -> None:
     assert seen == [signal.SIG_DFL]
 
 
+def test_a_child_that_is_forked_meanwhile_ends_at_once() -> None:
+    with tidied():
+        child = os.fork()
+        if child == 0:
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                signal.pause()
+            finally:
+                os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+
+
 def test_a_command_that_is_ended_says_so_and_a_recorded_script_keeps_its_own_way(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
