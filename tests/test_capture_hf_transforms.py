@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 datasets = pytest.importorskip("datasets")
 
 from jupyter_ioscope.api import profile  # noqa: E402
+from jupyter_ioscope.capture.loaders import _hf_cache  # noqa: E402
 from jupyter_ioscope.model.observed import (  # noqa: E402
     DONE_BEFORE,
     FIRST_RUN,
@@ -133,6 +135,37 @@ def test_an_object_that_changed_since_the_last_run_is_named(rows: Any) -> None:
 
     _, second = recorded(lambda: (run({"seen": 1}), run({"seen": 2})))
     assert second.why_missed == "state (dict) has another hash than the last time"
+
+
+class Named:
+    """A function with a setting."""
+
+    def __init__(self, setting: object) -> None:
+        self.setting = setting
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        return {"z": row["x"]}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ("run-4f1c09d2", "run-90b2aa17", "setting (str) has another hash each time"),
+        (time.time(), time.time() + 60, "setting (float) has another hash each time"),
+        ({"seen": 1}, {"seen": 2}, "setting (dict) has another hash each time"),
+        ("lower", "upper", FIRST_RUN),
+        (0.5, 0.25, FIRST_RUN),
+    ],
+    ids=["a name of a run", "a time", "an object", "a setting", "a number"],
+)
+def test_an_equal_result_of_an_earlier_process_is_told_with_what_is_new_each_time(
+    rows: Any, monkeypatch: pytest.MonkeyPatch, first: object, second: object, told: str
+) -> None:
+    recorded(lambda: rows.map(Named(first)))
+    monkeypatch.setattr(_hf_cache, "_last_runs", {})  # as another process would find it
+    (found,) = recorded(lambda: rows.map(Named(second)))
+    assert found.why_missed.endswith(told)
+    assert ("an earlier result" in found.why_missed) == (told != FIRST_RUN)
 
 
 def test_a_fingerprint_that_the_user_gives_is_honoured_and_recorded(rows: Any) -> None:

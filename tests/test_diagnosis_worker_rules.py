@@ -127,6 +127,16 @@ def test_copies_among_some_of_the_workers_are_counted_as_such() -> None:
     assert wasted_fraction(copies, profile.fetches) == pytest.approx(0.5, abs=0.05)
 
 
+def test_a_few_samples_that_are_alike_do_no_harm_to_the_data() -> None:
+    profile = stream(
+        builders.profile(8), lambda row, number: 10_000 * min(6, row.worker) + number + 1
+    )
+    row = found(profile, "duplicated_across_workers")
+    assert row is not None
+    assert row.share == pytest.approx(1 / 8, abs=0.05)
+    assert not row.harm
+
+
 def test_a_map_dataset_is_never_said_to_be_copied() -> None:
     profile = stream(builders.profile(2), lambda row, number: 1000 + number)
     info = dataclasses.replace(profile.loaders[0], dataset_kind="map")

@@ -15,6 +15,9 @@ from jupyter_ioscope.model.observed import DONE_BEFORE, FIRST_RUN, MISS_BY_CHOIC
 
 _SHARD = re.compile(r"_\d+_of_(\d+)\.arrow$")
 _FINGERPRINT = re.compile(rb'"fingerprint": ?"[^"]*"')
+# Hexadecimal digits of which some are decimal ones, six and more: no word, no year, no version.
+_WORD = re.compile(r"[0-9A-Za-z]+")
+_LONG_NUMBER = re.compile(r"(?=.*\d)[0-9a-fA-F]{6,}")
 _HEADER_BYTES = 4096
 _MOST_FILES = 64
 _HISTORY = 256
@@ -194,13 +197,13 @@ def written_before(run: Run) -> str:
     """After the run: whether equal results lie in the cache folder under other fingerprints, and
     what the function holds that may be another each time. "" where nothing says so.
 
-    Equal are files of the same size and the same columns. Only for functions that hold objects:
-    code alone has the same hash until somebody edits it.
+    Equal are files of the same size and the same columns. Only for functions that hold objects, or
+    what names a run: code and settings have the same hash until somebody edits them.
     """
     held = [
         f"{name.lstrip('.')} ({kind_of(part)})"
         for name, part in parts_of(run.function)
-        if not callable(part) and (not isinstance(part, _VALUES) or _is_time(part))
+        if not callable(part) and (not isinstance(part, _VALUES) or _of_one_run(part))
     ]
     if not held or not run.path or not os.path.exists(run.path):
         return ""
@@ -214,8 +217,11 @@ def written_before(run: Run) -> str:
     )
 
 
-def _is_time(value: Any) -> bool:
-    """Whether a number is a time of these days, in seconds."""
+def _of_one_run(value: Any) -> bool:
+    """Whether a number is a time of these days, in seconds, or a text holds a long number: a time,
+    a number of a process or job, an identifier that was drawn."""
+    if isinstance(value, str):
+        return any(_LONG_NUMBER.fullmatch(word) for word in _WORD.findall(value))
     return isinstance(value, (int, float)) and abs(value - time.time()) < _RECENT_S
 
 

@@ -8,10 +8,15 @@ from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import percent
 
+# Of the samples: two workers that share nothing out make a half of them in vain, and all but a few
+# of a stream that somebody divides have no copy. Below it the samples may just be alike.
+_MANY = 0.25
+
 
 def judge(facts: Facts) -> Finding | None:
     """What the loop would gain if every sample came once: the copies' part of the samples, and so
-    of the time in which batches came. The data is wrong, too: that comes before anything else."""
+    of the time in which batches came. Where they are many the data is wrong, too: that comes before
+    anything else."""
     if facts.alone or facts.loader.dataset_kind != "iterable" or facts.workers < 2:
         return None
     copies = copies_in(facts.fetches)
@@ -39,7 +44,7 @@ def judge(facts: Facts) -> Finding | None:
             "were new data.",
         ),
         advice=_advice(facts),
-        harm="data",
+        harm="data" if wasted >= _MANY else "",
     )
 
 
