@@ -52,7 +52,7 @@ for (const theme of ['light', 'dark'] as const) {
 
     test('on every part of a bar', () => {
       const rules = [...css.matchAll(/\.ioscope-part-(\w+) \{ --part: [^;]+; --on: ([^;]+); \}/g)];
-      assert.equal(rules.length, 14);
+      assert.equal(rules.length, 15);
       for (const [, part, on] of rules) {
         readable(resolve(on, theme), variable(part, theme), part);
       }
@@ -76,7 +76,7 @@ for (const theme of ['light', 'dark'] as const) {
 test('parts of time have the colours of the Python views', () => {
   const python = readFileSync(new URL('../../../jupyter_ioscope/views/colours.py', import.meta.url), 'utf8');
   const pairs = [...python.matchAll(/^ {4}"(\w+)": "(#[0-9A-F]{6})",$/gm)];
-  assert.equal(pairs.length, 14);
+  assert.equal(pairs.length, 15);
   for (const [, part, colour] of pairs) {
     assert.equal(variable(part, 'light').toUpperCase(), colour, part);
   }

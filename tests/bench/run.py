@@ -3,6 +3,7 @@
 python -m tests.bench.run               about 50 minutes on two cores
 python -m tests.bench.run --quick       two or three minutes, wider intervals
 python -m tests.bench.run slowdown      only these; the page keeps all other sections
+python -m tests.bench.run toggle_gains  on the cases in the folder IOSCOPE_CASES, half an hour
 
 Every result is kept as soon as it is there. A section that was not measured now stays as it is,
 with the date and the machine of its own run, also where its raw results lie on another machine.
@@ -41,6 +42,8 @@ SCRIPTS = (
     "block_trace",
     "hf_steps",
 )
+# Only by name: they take what is not here.
+ON_DEMAND = ("toggle_gains",)
 TIMEOUT_S = 1800
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / ".demo" / "measurements.json"
@@ -51,10 +54,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("scripts", nargs="*", metavar="SCRIPT", help=", ".join(SCRIPTS))
+    parser.add_argument(
+        "scripts", nargs="*", metavar="SCRIPT", help=", ".join((*SCRIPTS, *ON_DEMAND))
+    )
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     arguments = parser.parse_args()
-    unknown = set(arguments.scripts) - set(SCRIPTS)
+    unknown = set(arguments.scripts) - {*SCRIPTS, *ON_DEMAND}
     if unknown:
         parser.error(f"no such script: {', '.join(sorted(unknown))}")
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.bench.row import Row, judged, reached, signed_percent, table
+from tests.bench.rows_gains import GAINS_NOTE, toggle_gain_rows
 from tests.bench.rows_hf import HF_NOTE, hf_step_rows
 from tests.bench.rows_storage import FIO_NOTE, HOW_JOINED, blocked_rows, storage_fio_rows
 
@@ -287,7 +288,12 @@ def sample_cache_rows(result: dict[str, Any]) -> Iterator[Row]:
     )
 
 
-NOTES = {"storage_fio": FIO_NOTE, "blocked_stacks": HOW_JOINED, "hf_steps": HF_NOTE}
+NOTES = {
+    "storage_fio": FIO_NOTE,
+    "blocked_stacks": HOW_JOINED,
+    "hf_steps": HF_NOTE,
+    "toggle_gains": GAINS_NOTE,
+}
 
 
 def picture_rows(result: dict[str, Any]) -> Iterator[Row]:
@@ -339,6 +345,7 @@ SECTIONS = {
     "sample_cache": ("Cache of samples", sample_cache_rows),
     "storage_fio": ("Our own storage engines against fio", storage_fio_rows),
     "settings": ("Predictions of workers x prefetch, and the search", setting_rows),
+    "toggle_gains": ("Toggles on cases, beside their fixes", toggle_gain_rows),
     "hf_steps": ("Hugging Face datasets in three steps", hf_step_rows),
     "blocked_stacks": ("Stacks by state: a loader with a known split", blocked_rows),
     "block_trace": ("Tracing the requests of block devices", block_trace_rows),

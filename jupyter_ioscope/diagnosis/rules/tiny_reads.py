@@ -63,7 +63,7 @@ def _each_waits(facts: Facts) -> bool:
     waits = sum(row.voluntary_switches for row in facts.fetches)
     read = sum(row.read_blocks for row in facts.fetches) * _BLOCK_BYTES
     asked = facts.storage.read_bytes_per_sample * samples
-    return waits >= _MOSTLY * calls and read >= _MOSTLY * asked
+    return 0 < _MOSTLY * calls <= waits and 0 < _MOSTLY * asked <= read
 
 
 RULE = Rule("tiny_reads", judge)
