@@ -52,7 +52,7 @@ def reached_part(row: dict[str, Any]) -> float | None:
     """The part of the fix's gain that the toggle brings; None where the fix saves nothing."""
     if not row["fixed"] or row["fixed"]["ratio"] <= 1:
         return None
-    toggled, fixed = (1 - 1 / row[name]["ratio"] for name in ("with_toggle", "fixed"))
+    toggled, fixed = (1 - 1 / float(row[name]["ratio"]) for name in ("with_toggle", "fixed"))
     return toggled / fixed
 
 
