@@ -139,6 +139,7 @@ def test_a_saved_profile_is_shown_as_text_json_and_page(saved: Path) -> None:
     [
         (("record", "none.py"), "there is no script 'none.py'"),
         (("record", "--batches", "0", "run.ioscope.json"), "batches is 0"),
+        (("record", "--batches", "2.5", "run.ioscope.json"), "invalid int value: '2.5'"),
         (("report", "none.json"), "there is no file 'none.json'"),
         (("report", "run.ioscope.json", "--html", "no/page.html"), "cannot write 'no/page.html'"),
         (("what",), "invalid choice"),

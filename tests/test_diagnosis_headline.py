@@ -9,6 +9,7 @@ import pytest
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.headline import detail
+from jupyter_ioscope.model.observed import ProcessUse
 from jupyter_ioscope.model.readings import STATES, ThreadReadings
 from tests import builders
 
@@ -19,6 +20,17 @@ def test_a_cell_without_a_loader_is_told_so() -> None:
         "No DataLoader and no Hugging Face dataset was iterated in this cell."
     )
     assert "a loop of your own is not" in diagnosis.detail
+
+
+def test_so_is_one_whose_loops_may_have_run_in_processes_that_it_started() -> None:
+    empty = builders.empty_profile()
+    uses = tuple(
+        ProcessUse(pid, -1, empty.start_ns, empty.end_ns, *(0,) * 6, -1, -1, 8, 1024)
+        for pid in (empty.pid, empty.pid + 1)
+    )
+    alone, two = (builders.without(empty, processes=rows) for rows in (uses[:1], uses))
+    assert "process" not in diagnose(alone).headline
+    assert "another process, whose loops are not recorded" in diagnose(two).headline
 
 
 def test_a_loop_of_ones_own_is_told_what_its_threads_did() -> None:

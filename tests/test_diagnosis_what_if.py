@@ -14,7 +14,9 @@ from jupyter_ioscope.diagnosis.what_if import WhatIf
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.prediction import Setting
 from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.model.records import Fetch
 from tests import builders
+from tests.seen_stacks import library, with_stacks
 
 MS = 1e6
 LATENCY = {"cpu": 0.1, "network": 0.9}
@@ -171,3 +173,24 @@ def test_a_grid_is_answered_quickly() -> None:
     start = time.process_time()
     sum(range(3_000_000))
     assert one < 5 * (time.process_time() - start)
+
+
+def test_what_a_worker_spends_on_shared_memory_goes_with_the_workers() -> None:
+    made = builders.profile(workers=2, cpu_fraction=1.0, fetch_ms=1.0, step_ms=0.01, batches=400)
+    fetch = library("_MapDatasetFetcher.fetch", "torch/utils/data/_utils/fetch.py", 57)
+    join = library("collate_tensor_fn", "torch/utils/data/_utils/collate.py", 273)
+    sharing = library("_StorageBase._new_shared", "torch/storage.py", 414)
+    rows = [("worker", 0, (fetch, join), 20), ("worker", 0, (fetch, join, sharing), 60)]
+    plain, shared = (
+        WhatIf(Facts(with_stacks(made, seen))).predict(Setting(0)) for seen in (rows[:1], rows)
+    )
+    assert shared.samples_per_s == pytest.approx(4 * plain.samples_per_s, rel=0.1)
+    # without stacks it is not known, and the interval says so
+    unseen = WhatIf(Facts(builders.without(made, stacks=None, fetches=_joining(made, 0.8))))
+    known = WhatIf(Facts(builders.without(made, stacks=None, fetches=_joining(made, 0.0))))
+    doubts = [row.predict(Setting(0)).high / row.predict(Setting(0)).low for row in (unseen, known)]
+    assert doubts[0] > 2 * doubts[1]
+
+
+def _joining(made: Profile, part: float) -> tuple[Fetch, ...]:
+    return tuple(row._replace(collate_ns=int(part * row.fetch_ns)) for row in made.fetches)

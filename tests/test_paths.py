@@ -125,6 +125,8 @@ def test_the_address_of_an_object_store_is_no_path(call: Callable[[], object]) -
         (lambda bad: ioscope.save_baseline(".", repeats=1.5), "repeats is 1.5: give a whole"),  # type: ignore[arg-type]
         (lambda bad: ioscope.save_baseline(".", size_bytes=bad), "size_bytes is 'x'"),
         (lambda bad: ioscope.bench("json", [b"1"], budget_s=bad), "budget_s"),
+        (lambda bad: ioscope.profile(batches=bad), "batches is 'x'"),
+        (lambda bad: ioscope.profile(batches=2.5), "batches is 2.5: give a whole"),  # type: ignore[arg-type]
     ],
 )
 def test_numbers_that_are_none_are_named(call: Callable[[Any], object], reason: str) -> None:

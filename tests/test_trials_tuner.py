@@ -44,7 +44,10 @@ def short_search(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("short_trials", "short_search")
-def test_a_loader_that_waits_gets_workers_and_the_pairs_bear_it_out() -> None:
+def test_a_loader_that_waits_gets_workers_and_the_pairs_bear_it_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("jupyter_ioscope.trials.toggles.pin_memory.accelerator", lambda: True)
     steps: list[Progress] = []
     loader = DataLoader(Sleeping(2000, wait_s=0.02), batch_size=2)
     states = random_states()
@@ -60,6 +63,7 @@ def test_a_loader_that_waits_gets_workers_and_the_pairs_bear_it_out() -> None:
     assert len(found.predicted) > 12
     assert all(row.low <= row.samples_per_s <= row.high for row in found.predicted)
     assert steps[-1].state == "done"
+    assert any(note.startswith("pin_memory was not searched") for note in found.notes)
     assert loader.num_workers == 0
     assert random_states() == states
 

@@ -75,12 +75,18 @@ class CaptureOptions:
         for name, value in (("seconds", self.seconds), ("batches", self.batches)):
             if value is not None and not (_is_real(value) and value > 0):
                 raise InputError(f"{name} is {value!r}: give a number above 0, or leave it out")
+        if self.batches is not None and not _is_whole(self.batches):
+            raise InputError(f"batches is {self.batches!r}: give a whole number, or leave it out")
         if not (_is_real(self.rate_hz) and 1 <= self.rate_hz <= 200):
             raise InputError(f"rate_hz is {self.rate_hz!r}: give 1 to 200 readings a second")
         for name in ("stacks", "block_trace"):
             checked_bool(name, getattr(self, name))
         if not isinstance(self.label, str):
             raise InputError(f"label is {self.label!r}: give a text")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, numbers.Integral)
 
 
 def _is_real(value: object) -> bool:

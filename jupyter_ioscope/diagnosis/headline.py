@@ -46,7 +46,7 @@ def headline(facts: Facts, findings: Sequence[Finding]) -> str:
     profile = facts.profile
     first = findings[0] if findings else None
     if not profile.loaders and not profile.epochs and not profile.batches:
-        return _of_unrecorded(first)
+        return _of_unrecorded(profile, first)
     if not profile.batches:
         return f"The loader gave no batch: {_small(first.title)}." if first else NO_BATCH
     if first and first.resource in BEFORE and facts.before_ns > facts.loop.wall_ns:
@@ -72,13 +72,27 @@ def headline(facts: Facts, findings: Sequence[Finding]) -> str:
     return f"{waited[0].upper()}{waited[1:]}{cause}{_meanwhile(facts, findings)}."
 
 
-def _of_unrecorded(first: Finding | None) -> str:
+def _of_unrecorded(profile: Profile, first: Finding | None) -> str:
     """No loader is known: what is said is about the whole cell, and says so."""
     if first is None:
-        return "No DataLoader and no Hugging Face dataset was iterated in this cell."
+        return "No DataLoader and no Hugging Face dataset was iterated in this cell." + _elsewhere(
+            profile
+        )
     return (
         f"{first.title}. No loader was recognised: the whole cell was judged, and how many batches "
         "it got is not known."
+    )
+
+
+def _elsewhere(profile: Profile) -> str:
+    """Loops may have run in processes that the cell started, where nothing of ours looks."""
+    count = len({use.pid for use in profile.processes} - {profile.pid})
+    if not count:
+        return ""
+    which = "another process, whose" if count == 1 else f"{count} other processes, whose"
+    return (
+        f" It started {which} loops are not recorded: use ioscope.profile() in the function that "
+        "runs there."
     )
 
 

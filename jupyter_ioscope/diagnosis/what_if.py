@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from functools import cached_property
 from statistics import median
@@ -34,6 +35,10 @@ DOUBLING_ERROR = 0.04  # for every factor of two in the number of workers
 NEW_WORKERS_ERROR = 0.15  # the hand-over was never seen
 # Of ln(modelled / measured) of what was recorded: half of it may be another one elsewhere.
 MISFIT_PART = 0.5
+# Where torch makes shared memory in a worker (`torch.utils.data._utils.collate`), and the most of a
+# fetch that is believed to go with it: what else there is was then hardly seen.
+_MAKES_SHARED = "/torch/storage.py", ("_new_shared",)
+MOST_SHARING = 0.9
 NO_STATES_ERROR = 0.10  # waiting for a core cannot be told from other waits
 
 
@@ -131,6 +136,8 @@ class WhatIf:
         errors = [MODEL_ERROR, DOUBLING_ERROR * abs(workers)]
         if bool(setting.workers) != bool(now.workers):
             errors.append(NEW_WORKERS_ERROR if setting.workers else MODEL_ERROR)
+        if not setting.workers:
+            errors.append(self._for_sharing[1])
         if not self._sampled:
             errors.append(NO_STATES_ERROR)
         errors.append(self.measured.error / self.measured.samples_per_s)
@@ -152,6 +159,22 @@ class WhatIf:
         except NotMeasuredError:
             return False
         return True
+
+    @cached_property
+    def _for_sharing(self) -> tuple[float, float]:
+        """(part of a worker's fetch that makes shared memory for what torch joins, error of the
+        logarithm of what is left). Of tiny batches it is most of the fetch. Without stacks it is
+        somewhere between nothing and all of the joining."""
+        if self.facts.alone or self.facts.loader.library != "torch":
+            return 0.0, 0.0
+        with contextlib.suppress(NotMeasuredError):
+            part, error = self.facts.work.under(*_MAKES_SHARED)
+            part = min(MOST_SHARING, part)
+            return part, error / (1 - part)
+        rows = [row for row in self.facts.profile.fetches if row.worker >= 0]
+        whole_ns = sum(row.fetch_ns for row in rows)
+        joining = sum(row.collate_ns for row in rows) / whole_ns if whole_ns else 0.0
+        return 0.0, -math.log(1 - min(MOST_SHARING, joining)) / 2
 
     @cached_property
     def _queue_fraction(self) -> float:
@@ -210,6 +233,7 @@ class WhatIf:
             step_off=row.step_ns - step_cpu,
             main=main,
             transit=max(0.0, transit - put),
+            for_sharing=self._for_sharing[0],
         )
 
     def _alone(self, row: Batch, fetch: Fetch) -> Piece:

@@ -32,6 +32,7 @@ from jupyter_ioscope.trials.search import MARGIN, Search, grid
 from jupyter_ioscope.trials.session import Session
 from jupyter_ioscope.trials.spec import LoaderSpec, spec_of
 from jupyter_ioscope.trials.step import NO_STEP, Step
+from jupyter_ioscope.trials.toggles import pin_memory
 from jupyter_ioscope.trials.trial import Plan
 
 MOST_RUNS = 6
@@ -40,6 +41,10 @@ _PROFILE_PART, _RUN_PART, _SEARCH_PART = 0.12, 0.06, 0.45
 _LEAST_RUN_S, _MOST_RUN_S = 0.3, 2.0
 _RUN_BATCHES = 20
 _LEAST_FINAL_S = 4.0
+_PINNING = (
+    "pin_memory was not searched: these runs copy nothing to the device, so they would show what "
+    "pinning costs and not what it brings. Time your own step with and without it."
+)
 _RESTARTS = 0.05  # of the loop's time, from which on workers are worth keeping between epochs
 
 
@@ -255,6 +260,8 @@ class _Tuner:
         reporter.last("cancelled" if cancelled else "done", _words(best))
         if self.step != NO_STEP:
             self.notes.append(self.step.text())
+        if best.workers and not self.spec.pin_memory and pin_memory.accelerator():
+            self.notes.append(_PINNING)
         return Tuning(
             current=self.current,
             best=best,
