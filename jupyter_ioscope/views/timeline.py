@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from jupyter_ioscope.model.profile import Profile
-from jupyter_ioscope.units import bytes_text, nanoseconds, percent, seconds
+from jupyter_ioscope.units import bytes_text, nanoseconds, percent, seconds, significant
 from jupyter_ioscope.views.quantities import Curve, batch_waits, find, held, thinned
 from jupyter_ioscope.views.shapes import ITimeline, ITrack
 
@@ -33,9 +33,13 @@ def _per_second(value: float) -> str:
     return f"{bytes_text(value)}/s"
 
 
+def _cores(value: float) -> str:
+    return f"{significant(value, 2)} cores"
+
+
 ROWS = (
     Row("wait", "batch wait", nanoseconds, "median", "ms", 1e6),
-    Row("cpu", "CPU", percent, "mean", "% of a core", 0.01),
+    Row("cpu", "CPU", _cores, "mean", "cores", 1.0),
     Row("io_wait", "I/O wait", percent, "mean", "%", 0.01, 1.0),
     Row("disk_read", "disk reads", _per_second, "mean", "MB/s", 1e6),
     Row("network", "network", _per_second, "mean", "MB/s", 1e6),
