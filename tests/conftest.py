@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Iterator
 
@@ -9,6 +10,13 @@ import pytest
 
 # Marks of tests that start processes: a limit of their own, or a browser.
 _REAL = ("timeout", "browser")
+
+
+def pytest_configure() -> None:
+    """What a shell starts in the background may have interrupts ignored, and so would everything
+    that tests start. Several tests send them."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
