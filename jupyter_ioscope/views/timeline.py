@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from jupyter_ioscope.model.profile import Profile
-from jupyter_ioscope.units import bytes_text, nanoseconds, percent, seconds, significant
+from jupyter_ioscope.units import NBSP, bytes_text, nanoseconds, percent, seconds, significant
 from jupyter_ioscope.views.quantities import Curve, batch_waits, find, held, thinned
 from jupyter_ioscope.views.shapes import ITimeline, ITrack
 
@@ -34,7 +34,7 @@ def _per_second(value: float) -> str:
 
 
 def _cores(value: float) -> str:
-    return f"{significant(value, 2)} cores"
+    return f"{significant(round(value, 2), 2)}{NBSP}cores"
 
 
 ROWS = (

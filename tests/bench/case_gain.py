@@ -19,7 +19,7 @@ from jupyter_ioscope.errors import IoscopeError
 from jupyter_ioscope.model.comparison import Comparison
 from tests.accuracy.one import loaded, profiled
 
-BUDGET_S = 30.0
+BUDGET_S = 20.0
 
 
 def measure(case: Path) -> dict[str, Any]:
@@ -31,7 +31,9 @@ def measure(case: Path) -> dict[str, Any]:
     recording, error = profiled(slow, False)
     if error:
         return {"why_not": f"the loop ended with {error}"}
-    names = [name for row in recording.diagnosis.findings[:2] for name in row.toggles]
+    findings = recording.diagnosis.findings
+    cause = findings[0].cause if findings else ""
+    names = [name for row in findings[:2] for name in row.toggles]
     toggled, why = None, "its causes name no toggle"
     for name in dict.fromkeys(names):
         try:
@@ -40,9 +42,9 @@ def measure(case: Path) -> dict[str, Any]:
         except IoscopeError as refused:
             why = str(refused)
     if toggled is None:
-        return {"why_not": why}
+        return {"cause": cause, "why_not": why}
     step_s = Facts(recording.profile).step_s
-    found = {"toggle": name, "with_toggle": _told(toggled), "fixed": None}
+    found = {"cause": cause, "toggle": name, "with_toggle": _told(toggled), "fixed": None}
     with contextlib.suppress(IoscopeError):  # a fix of another kind: no DataLoader any more
         by_hand = ioscope.compare(
             recording.main_loader, fixed.make_loader(), budget_s=BUDGET_S, step_s=step_s

@@ -26,11 +26,14 @@ def measure(quick: bool) -> dict[str, Any]:
     cases = [case for case in cases if (case / "fixed.py").is_file()]
     if not cases:
         sys.exit(f"{FOLDER} names no folder with cases (a slow.py and a fixed.py in each)")
-    return {"cases": {case.name: _of(case) for case in cases[: QUICK_CASES if quick else None]}}
+    found = {}
+    for case in cases[: QUICK_CASES if quick else None]:
+        found[case.name] = _of(case)
+        print(f"  {case.name}: {found[case.name]}", file=sys.stderr, flush=True)
+    return {"cases": found}
 
 
 def _of(case: Path) -> dict[str, Any]:
-    print(f"  {case.name}", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "tests.bench.case_gain", str(case.resolve())]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
