@@ -11,7 +11,8 @@ GAINS_NOTE = """\
 Cases are complaints from forums as small loaders, each with a fix by hand. For each the first
 toggle that the report names and that applies was compared, and the fix. *Reached* is the part of
 the time that the fix saves which the toggle saves, too: (1 - 1 / ratio) of both. Cases without a
-toggle are left out: their fix is another line of code, and the report says which.
+toggle are left out: their fix is another line of code, and the report says which. A fix that gives
+other batches than the slow loader (other rows, another unit) has no ratio to it.
 """
 GOAL = 0.8
 FASTER_GOAL = 0.95
@@ -21,8 +22,8 @@ def toggle_gain_rows(result: dict[str, Any]) -> Iterator[Row]:
     """A row a case, then how many were found faster, and how many gain enough."""
     rows = {name: row for name, row in result["cases"].items() if "toggle" in row}
     for name, row in rows.items():
-        toggled, fixed = row["with_toggle"], row["fixed"]
-        by_hand = f"fix × {fixed['ratio']:.2f}" if fixed else "the fix is no loader to compare"
+        toggled, fixed = row["with_toggle"], comparable(row)
+        by_hand = f"fix × {fixed['ratio']:.2f}" if fixed else "the fix gives other batches"
         yield Row(
             f"{name}: `{row['toggle']}`",
             f"{toggled['verdict']}, × {toggled['ratio']:.2f}",
@@ -50,15 +51,23 @@ def toggle_gain_rows(result: dict[str, Any]) -> Iterator[Row]:
 
 def reached_part(row: dict[str, Any]) -> float | None:
     """The part of the fix's gain that the toggle brings; None where the fix saves nothing."""
-    if not row["fixed"] or row["fixed"]["ratio"] <= 1:
+    fix = comparable(row)
+    if fix is None or fix["ratio"] <= 1:
         return None
-    toggled, fixed = (1 - 1 / float(row[name]["ratio"]) for name in ("with_toggle", "fixed"))
+    toggled, fixed = (1 - 1 / float(one["ratio"]) for one in (row["with_toggle"], fix))
     return toggled / fixed
 
 
+def comparable(row: dict[str, Any]) -> dict[str, Any] | None:
+    """What was measured of the fix; None where it is no loader, or does not deliver the same."""
+    fix: dict[str, Any] | None = row["fixed"]
+    return fix if fix and fix["same_data"] != "different" else None
+
+
 def _helps(row: dict[str, Any]) -> bool:
-    """Whether there is something to be found: the fix is faster, or is no loader."""
-    return not row["fixed"] or row["fixed"]["low"] > 1
+    """Whether there is something to be found: the fix is faster, or cannot be compared."""
+    fix = comparable(row)
+    return fix is None or fix["low"] > 1
 
 
 def _data(told: dict[str, Any]) -> str:
