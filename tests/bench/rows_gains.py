@@ -21,11 +21,11 @@ FASTER_GOAL = 0.95
 def toggle_gain_rows(result: dict[str, Any]) -> Iterator[Row]:
     """A row a case, then how many were found faster, and how many gain enough."""
     rows = {name: row for name, row in result["cases"].items() if "toggle" in row}
-    for name, row in rows.items():
+    for row in rows.values():
         toggled, fixed = row["with_toggle"], comparable(row)
         by_hand = f"fix × {fixed['ratio']:.2f}" if fixed else "the fix gives other batches"
         yield Row(
-            f"{name}: `{row['toggle']}`",
+            f"{row['cause'].replace('_', ' ')}: `{row['toggle']}`",
             f"{toggled['verdict']}, × {toggled['ratio']:.2f}",
             f"{toggled['low']:.2f} to {toggled['high']:.2f}; {by_hand}; data {_data(toggled)}",
             "",
