@@ -12,19 +12,10 @@ from jupyter_ioscope.diagnosis.spread import Z95, together
 from jupyter_ioscope.diagnosis.storage_facts import StorageFacts
 from jupyter_ioscope.diagnosis.work import Mix, blocked_mix_of, mix_of
 from jupyter_ioscope.errors import NotMeasuredError
+from jupyter_ioscope.model.diagnosis import BLOCKED
 
 _ON_CPU = ("cpu", "idle", "start_up", "rest", "hand_over")
-_OFF_CPU = (
-    "run_queue",
-    "disk",
-    "page_fault",
-    "network",
-    "sleep",
-    "process",
-    "gil",
-    "lock",
-    "other",
-)
+_OFF_CPU = ("run_queue", *BLOCKED)
 
 # Shares below this part of the loop are noise: two runs of one loader differ by more.
 NOISE_SHARE = 0.05

@@ -75,9 +75,8 @@ def headline(facts: Facts, findings: Sequence[Finding]) -> str:
 def _of_unrecorded(profile: Profile, first: Finding | None) -> str:
     """No loader is known: what is said is about the whole cell, and says so."""
     if first is None:
-        return "No DataLoader and no Hugging Face dataset was iterated in this cell." + _elsewhere(
-            profile
-        )
+        nothing = "No DataLoader and no Hugging Face dataset was iterated in this cell."
+        return nothing + _elsewhere(profile)
     return (
         f"{first.title}. No loader was recognised: the whole cell was judged, and how many batches "
         "it got is not known."

@@ -152,7 +152,9 @@ def _count(
         seen.samples_inside += 1
         seen.runnable_inside += runnable
         if not runnable:
-            part = behind(helpers, time_ns) if state == "futex" else IN_FETCH[state]
+            if state == "futex":
+                state = behind(helpers, time_ns)
+            part = IN_FETCH.get(state, state)
             group = groups.setdefault(at, {})
             group[part] = group.get(part, 0) + 1
     seen.clusters += groups.values()
@@ -174,7 +176,7 @@ def behind(helpers: Iterable[ThreadReadings], time_ns: int) -> str:
         return "gil"
     blocked = {state: doing[state] for state in _HELPERS_BLOCKED if state in doing}
     if blocked:
-        return IN_FETCH[max(blocked, key=lambda state: blocked[state])]
+        return max(blocked, key=lambda state: blocked[state])
     return "other" if doing.get("running") else "lock"
 
 

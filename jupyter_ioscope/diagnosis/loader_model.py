@@ -33,8 +33,7 @@ _BISECTIONS = 24
 class Piece(NamedTuple):
     """One batch, with nothing in it that depends on how many others run. All times in ns.
 
-    `put` is the worker's own CPU after the fetch, `feeder` that of its feeder thread. `for_sharing`
-    is the part of the fetch that only a worker spends: it joins samples in shared memory.
+    `put` is the worker's own CPU after the fetch, `feeder` that of its feeder thread.
     """
 
     samples: float
@@ -46,12 +45,6 @@ class Piece(NamedTuple):
     step_off: float
     main: float
     transit: float
-    for_sharing: float = 0.0
-
-    @property
-    def kept(self) -> float:
-        """The part of the fetch that a loop without workers spends as well."""
-        return 1.0 - self.for_sharing
 
 
 def samples_per_s(pieces: Sequence[Piece], setting: Setting, cores: float) -> float:
@@ -85,10 +78,8 @@ def _demand(pieces: Sequence[Piece], setting: Setting, stretch: float) -> float:
     each = sum(piece.samples for piece in pieces)
     if length_ns <= 0 or each <= 0:
         return 0.0
-    if setting.workers:
-        cpu = sum(p.cpu + p.step_cpu + p.put + p.feeder + p.main for p in pieces)
-    else:
-        cpu = sum(p.cpu * p.kept + p.step_cpu for p in pieces)
+    handed = setting.workers > 0
+    cpu = sum(p.cpu + p.step_cpu + (p.put + p.feeder + p.main if handed else 0.0) for p in pieces)
     return cpu * (samples / each) / length_ns
 
 
@@ -96,10 +87,7 @@ def _steady(pieces: Sequence[Piece], setting: Setting, stretch: float) -> tuple[
     """(samples, ns) of a run, its start left out."""
     workers = setting.workers
     if not workers:
-        length = sum(
-            (p.cpu * p.kept + p.step_cpu) * stretch + p.off_cpu * p.kept + p.step_off
-            for p in pieces
-        )
+        length = sum((p.cpu + p.step_cpu) * stretch + p.off_cpu + p.step_off for p in pieces)
         return sum(piece.samples for piece in pieces), length
     credits = workers * max(1, setting.prefetch)
     skip = credits + workers

@@ -54,6 +54,14 @@ def faults_of_workers(profile: Profile) -> dict[int, int]:
     return faults
 
 
+def tree_growth_bytes(profile: Profile) -> float | None:
+    """How far the memory of all processes rose above its first reading; None without a second."""
+    series = profile.series.get("tree_rss_bytes")
+    if series is None or len(series.values) < 2:
+        return None
+    return series.peak() - series.values[0]
+
+
 def copied_by_workers(profile: Profile) -> Copied:
     """What workers copied by writing to pages they shared with their parent since the fork.
 

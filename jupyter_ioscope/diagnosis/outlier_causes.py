@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from jupyter_ioscope.diagnosis.inside import IN_FETCH
 from jupyter_ioscope.diagnosis.moments import Moments
 from jupyter_ioscope.diagnosis.phases import Interval
 from jupyter_ioscope.model.diagnosis import Likely
@@ -31,11 +32,9 @@ _BLOCKED = {
     "sleep": "asleep",
     "pipe": "waiting for another process",
     "wait_child": "waiting for another process",
-    "process": "waiting for another process",
     "gil": "waiting for the GIL",
     "lock": "waiting for a lock",
 }
-_STATE_CAUSE = {"poll": "network", "pipe": "process", "wait_child": "process"}
 
 
 class Slow(NamedTuple):
@@ -138,7 +137,7 @@ def _blocked(states: dict[str, int], slow: Slow) -> Iterator[Likely]:
         text = f"it was {_BLOCKED[state]} in {count} of {seen} samples"
         # one sample of a short stretch says little: as if one more had been seen doing else
         part = count / (seen + 1) if seen < 4 else count / seen
-        yield Likely(_STATE_CAUSE.get(state, state), part * slow.time_ns / slow.excess_ns, text)
+        yield Likely(IN_FETCH.get(state, state), part * slow.time_ns / slow.excess_ns, text)
 
 
 def _of_cores(moments: Moments, slow: Slow, states: dict[str, int]) -> Iterator[Likely]:

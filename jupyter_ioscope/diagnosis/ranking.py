@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from jupyter_ioscope.diagnosis.facts import NOISE_SHARE
 from jupyter_ioscope.diagnosis.spread import Z95
-from jupyter_ioscope.model.diagnosis import HARMS, Finding
+from jupyter_ioscope.model.diagnosis import HARMS, WAITS, Finding
 from jupyter_ioscope.units import seconds
 
 # Resources of causes that act before the loop as well: a loop that is over at once does not hide
@@ -32,7 +32,6 @@ _LEAST_S = {
 _FAULT_S = 0.03
 _WORK = ("decode_cpu", "no_workers_cpu_bound", "no_workers_latency_bound", "blocked_unseen")
 _CPU_WORK = ("decode_cpu", "no_workers_cpu_bound")
-_WAITS = ("disk", "page_fault", "network", "sleep", "process")
 _DEVICE = ("disk_latency", "disk_bandwidth")
 # What is waited for, by its name, and the same wait as one that workers would overlap: two views of
 # one cause, no rivals. Both stay, the name first.
@@ -119,7 +118,7 @@ def _waits_before_line(kept: list[Finding], own_cpu: float) -> list[Finding]:
         return kept
     for place, row in enumerate(kept[1:], 1):
         longest_s = row.cost_s + Z95 * _error_s(row)
-        if row.resource in _WAITS and longest_s > own_cpu * kept[0].cost_s:
+        if row.resource in WAITS and longest_s > own_cpu * kept[0].cost_s:
             return [row, *kept[:place], *kept[place + 1 :]] if row.share >= _FAULT_PART else kept
     return kept
 

@@ -109,9 +109,7 @@ class Unrecorded:
         for time_ns, state in rows:
             if state in _FOR_ANOTHER and self.helpers:
                 found = behind(self.helpers, time_ns)
-                state = {"other": "cpu_elsewhere", "lock": state, "process": "pipe"}.get(
-                    found, found
-                )
+                state = {"other": "cpu_elsewhere", "lock": state}.get(found, found)
             counts[state] = counts.get(state, 0.0) + 1.0
         return {state: count / len(rows) for state, count in counts.items()} if rows else {}
 

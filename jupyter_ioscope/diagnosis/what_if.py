@@ -124,7 +124,8 @@ class WhatIf:
     def _rate(self, setting: Setting) -> float:
         setting = setting._replace(workers=self.with_work(setting.workers))
         if setting not in self._known:
-            self._known[setting] = samples_per_s(self.pieces, setting, self.cores(setting))
+            pieces = self.pieces if setting.workers else self._pieces_alone
+            self._known[setting] = samples_per_s(pieces, setting, self.cores(setting))
         return self._known[setting]
 
     def _error(self, setting: Setting) -> float:
@@ -159,6 +160,12 @@ class WhatIf:
         except NotMeasuredError:
             return False
         return True
+
+    @cached_property
+    def _pieces_alone(self) -> list[Piece]:
+        """The batches as a loop without workers would make them."""
+        kept = 1 - self._for_sharing[0]
+        return [row._replace(cpu=kept * row.cpu, off_cpu=kept * row.off_cpu) for row in self.pieces]
 
     @cached_property
     def _for_sharing(self) -> tuple[float, float]:
@@ -233,7 +240,6 @@ class WhatIf:
             step_off=row.step_ns - step_cpu,
             main=main,
             transit=max(0.0, transit - put),
-            for_sharing=self._for_sharing[0],
         )
 
     def _alone(self, row: Batch, fetch: Fetch) -> Piece:

@@ -37,6 +37,11 @@ PARTS = (
     "rest",
 )
 
+# Parts that a thread waits for outside of itself, so that others can work meanwhile; and all that
+# it may be blocked in.
+WAITS = ("disk", "page_fault", "network", "sleep", "process")
+BLOCKED = (*WAITS, "gil", "lock", "other")
+
 # Values of Finding.resource.
 RESOURCES = (
     "consumer",

@@ -5,10 +5,8 @@ from __future__ import annotations
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import finding
-from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.diagnosis import WAITS, Finding
 
-# Waits that other fetches could fill.
-OVERLAPPED = ("disk", "page_fault", "network", "sleep", "process")
 # Without workers one kind of wait is named from this part of all such waits on.
 _MOSTLY = 0.5
 
@@ -50,9 +48,9 @@ def blocked(
 
 def _most_of_waits(facts: Facts, part: str) -> bool:
     """Of the waits that workers could overlap; others have no second name."""
-    if part not in OVERLAPPED:
+    if part not in WAITS:
         return True
-    return facts.part_ns(part) > _MOSTLY * sum(facts.part_ns(name) for name in OVERLAPPED)
+    return facts.part_ns(part) > _MOSTLY * sum(facts.part_ns(name) for name in WAITS)
 
 
 def overlap_advice(facts: Facts) -> str:

@@ -9,6 +9,7 @@ from jupyter_ioscope.diagnosis.facts import Facts, Gain
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.spread import together
 from jupyter_ioscope.errors import NotMeasuredError
+from jupyter_ioscope.model.diagnosis import WAITS
 from jupyter_ioscope.units import plus_minus
 
 # What a finding about a kind of work says more exactly than the general ones.
@@ -20,7 +21,7 @@ WAIT_CAUSES = (
     "page_fault_io",
 )
 # Parts of time off the CPU that the work itself waits for; the run queue is others' doing.
-_OWN_WAITS = ("disk", "page_fault", "network", "sleep", "process", "lock", "other")
+_OWN_WAITS = (*WAITS, "lock", "other")
 
 _STANDS_OUT = 0.3
 _MOSTLY = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.facts import Facts, Gain
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.rules._work import CPU_CAUSES, gain_of_part
@@ -59,11 +59,9 @@ def judge(facts: Facts) -> Finding | None:
     names = [name for row in facts.work.seen for name in _widens(calls, row, known)]
     saved = max(known[name] for name in names)
     part = widening + joining, together(error, joining_error)
-    return finding(
+    return _found(
         facts,
         gain_of_part(facts, part, None, saved),
-        cause="bytes_inflated",
-        resource="main_cpu" if facts.alone else "worker_cpu",
         title="Samples are made wider before they are joined and handed over",
         evidence=(
             f"{plus_minus(100 * widening, 100 * error, 1)} % of the fetching is in lines that "
@@ -71,8 +69,21 @@ def judge(facts: Facts) -> Finding | None:
             "joins the result.",
             f"A batch is {bytes_text(size)}; in the smaller form it would be about "
             f"{bytes_text(size * (1 - saved))}.",
-            _words.where_line(facts),
         ),
+        names=names,
+    )
+
+
+def _found(
+    facts: Facts, gain: Gain, title: str, evidence: tuple[str, ...], names: list[str]
+) -> Finding:
+    return finding(
+        facts,
+        gain,
+        cause="bytes_inflated",
+        resource="main_cpu" if facts.alone else "worker_cpu",
+        title=title,
+        evidence=(*evidence, _words.where_line(facts)),
         advice=_advice(names, facts.alone),
         where=facts.where(),
         refines=(*CPU_CAUSES, "bytes_inflated", "slow_collate"),
@@ -87,21 +98,16 @@ def _in_doubles(facts: Facts) -> bool:
 
 def _doubles(facts: Facts, size: float, joining: tuple[float, float]) -> Finding:
     """Batches of doubles, whatever makes them: half of the joining goes with half of the bytes."""
-    return finding(
+    return _found(
         facts,
         gain_of_part(facts, joining, None, _MOSTLY),
-        cause="bytes_inflated",
-        resource="main_cpu" if facts.alone else "worker_cpu",
         title="Batches are made of 64-bit floating point numbers",
         evidence=(
             f"A batch is {bytes_text(size)}, most of it float64; as float32 it would be "
             f"{bytes_text(size / 2)}.",
             f"{plus_minus(100 * joining[0], 100 * joining[1], 1)} % of the fetching joins it.",
-            _words.where_line(facts),
         ),
-        advice=_advice([".double"], facts.alone),
-        where=facts.where(),
-        refines=(*CPU_CAUSES, "bytes_inflated", "slow_collate"),
+        names=[".double"],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.hf_facts import Frames, HfFacts, hf_facts, name_of
+from jupyter_ioscope.diagnosis.memory_facts import tree_growth_bytes
 from jupyter_ioscope.diagnosis.rules import _hf
 from jupyter_ioscope.diagnosis.rules._rule import Rule
 from jupyter_ioscope.model.diagnosis import Finding
@@ -28,7 +29,7 @@ def judge(facts: Facts) -> Finding | None:
     if known is None or not known.says("in_memory") or size < LEAST_BYTES or not facts.batches:
         return None
     load_ns, seen = _loading_ns(facts, known)
-    grown = _grown_bytes(facts)
+    grown = tree_growth_bytes(facts.profile) or 0.0
     memory = facts.profile.machine.memory_bytes
     return _hf.of_cell(
         known,
@@ -80,13 +81,6 @@ def _loading_ns(facts: Facts, known: HfFacts) -> tuple[float, bool]:
 def _loading(frames: Frames) -> bool:
     names = [name_of(row) for row in frames if "/datasets/" in row.file.replace("\\", "/")]
     return any(name in _LOADS for name in names) and "_map_single" not in names
-
-
-def _grown_bytes(facts: Facts) -> float:
-    series = facts.profile.series.get("tree_rss_bytes")
-    if series is None or len(series.values) < 2:
-        return 0.0
-    return series.peak() - series.values[0]
 
 
 def _read_line(facts: Facts) -> str:

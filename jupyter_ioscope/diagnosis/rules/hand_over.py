@@ -10,7 +10,7 @@ from jupyter_ioscope.diagnosis.facts import NOISE_SHARE, Facts, Gain
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.unpacking import unpacking
-from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.diagnosis import BLOCKED, Finding
 from jupyter_ioscope.units import bytes_text, percent, seconds
 
 # One tiny tensor costs about 0.4 ms of main-process CPU to hand over (a descriptor is passed for
@@ -25,8 +25,6 @@ FIXED_COST_S = 5e-3
 # unpickling is work of this process alone: seen half as often it is the larger part of the work.
 OBJECTS_PART = 0.5
 LEAST_SEEN = 8  # samples of taking over that tell objects from tensors
-# Kinds of time off the CPU inside a fetch, beside the run queue.
-_BLOCKED = ("disk", "page_fault", "network", "sleep", "process", "gil", "lock", "other")
 # Python's name of the thread of a worker that passes descriptors on.
 _GIVES_AWAY = "_serve"
 
@@ -140,7 +138,7 @@ def _alone_share(facts: Facts) -> float:
     rows = facts.fetches
     cpu_ns = sum(min(row.cpu_ns, row.fetch_ns) for row in rows)
     off_ns = sum(row.fetch_ns for row in rows) - cpu_ns
-    sampled_ns = sum(map(facts.part_ns, ("run_queue", *_BLOCKED)))
+    sampled_ns = sum(map(facts.part_ns, ("run_queue", *BLOCKED)))
     queue = min(1.0, facts.part_ns("run_queue") / sampled_ns) if sampled_ns else 0.0
     step_ns = sum(row.step_ns for row in facts.batches)
     alone_ns = cpu_ns + off_ns * (1 - queue) + step_ns

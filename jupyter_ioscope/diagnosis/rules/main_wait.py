@@ -5,17 +5,16 @@ from __future__ import annotations
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._block import block_lines
-from jupyter_ioscope.diagnosis.rules._blocked import OVERLAPPED
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
-from jupyter_ioscope.model.diagnosis import Finding
+from jupyter_ioscope.model.diagnosis import WAITS, Finding
 
 
 def judge(facts: Facts) -> Finding | None:
     """What the loop would gain if its fetches never waited for anything but a core or a lock."""
     if not facts.alone:
         return None
-    gain = facts.gain_blocked(*OVERLAPPED)
-    largest = max(OVERLAPPED, key=facts.part_ns)
+    gain = facts.gain_blocked(*WAITS)
+    largest = max(WAITS, key=facts.part_ns)
     if not facts.part_ns(largest):
         return None
     return finding(

@@ -6,6 +6,7 @@ from statistics import median
 
 from jupyter_ioscope.diagnosis.facts import Facts, Gain
 from jupyter_ioscope.diagnosis.hf_facts import GENERAL, hf_facts
+from jupyter_ioscope.diagnosis.memory_facts import tree_growth_bytes
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.rules.shuffle_buffer import FAR_LONGER, LEAST_NS, LEAST_SHARE
 from jupyter_ioscope.errors import NotMeasuredError
@@ -80,15 +81,15 @@ def _firsts(facts: Facts) -> tuple[list[int], float]:
 
 
 def _grown_bytes(facts: Facts) -> float:
-    """What the processes that fetch grew by; 0 where that is not known."""
+    """What the processes that fetch grew by; 0 where that of workers is not known."""
     if not facts.alone:
         uses = [use for use in facts.profile.processes if use.worker >= 0]
         sizes = [(use.first_private_bytes, use.last_private_bytes) for use in uses]
         return float(sum(last - first for first, last in sizes if min(first, last) > 0))
-    series = facts.profile.series.get("tree_rss_bytes")
-    if series is None or len(series.values) < 2:
+    grown = tree_growth_bytes(facts.profile)
+    if grown is None:
         raise NotMeasuredError("how much memory the loop took", "it was not read often enough")
-    return series.peak() - series.values[0]
+    return grown
 
 
 RULE = Rule("own_shuffle_buffer", judge)

@@ -12,6 +12,7 @@ from jupyter_ioscope.diagnosis.rules._work import (
     resource,
     seen_line,
 )
+from jupyter_ioscope.diagnosis.rules.disk import read_per_sample
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.units import bytes_text, significant
 
@@ -19,7 +20,6 @@ from jupyter_ioscope.units import bytes_text, significant
 _TINY_BYTES = 4_096
 _MANY_CALLS = 16
 _KINDS = ("file_read", "file_open")
-_BLOCK_BYTES = 512  # of ru_inblock, see getrusage(2)
 _MOSTLY = 0.5
 
 
@@ -59,11 +59,10 @@ def _each_waits(facts: Facts) -> bool:
     """Whether the device answers each read by itself, past the page cache: what costs is its
     answer, and a buffer would not save one. Behind a page cache most reads find their bytes."""
     samples = sum(max(0, row.samples) for row in facts.fetches)
-    calls = facts.storage.read_calls_per_sample * samples
     waits = sum(row.voluntary_switches for row in facts.fetches)
-    read = sum(row.read_blocks for row in facts.fetches) * _BLOCK_BYTES
-    asked = facts.storage.read_bytes_per_sample * samples
-    return 0 < _MOSTLY * calls <= waits and 0 < _MOSTLY * asked <= read
+    if not 0 < _MOSTLY * facts.storage.read_calls_per_sample * samples <= waits:
+        return False
+    return 0 < _MOSTLY * facts.storage.read_bytes_per_sample <= read_per_sample(facts)
 
 
 RULE = Rule("tiny_reads", judge)
