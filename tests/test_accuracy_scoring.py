@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
+import sys
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,11 +17,12 @@ from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.readings import Series
 from tests import builders
 from tests.accuracy import baselines
+from tests.accuracy.__main__ import in_every_tier
 from tests.accuracy.coarse import CONSUMER, CPU, IO, RESOURCE_OF
-from tests.accuracy.corpus import NOT_REBUILT, own
+from tests.accuracy.corpus import NOT_REBUILT, own, written_blind
 from tests.accuracy.entries import HEALTHY, Entry, external
 from tests.accuracy.judge import LEAST_COST, Verdict, cost_of_trouble, lines
-from tests.accuracy.page import page
+from tests.accuracy.page import page, severities
 from tests.accuracy.scoring import (
     NOTHING,
     Rate,
@@ -258,6 +261,45 @@ def test_the_corpus_has_every_label_or_says_why_not() -> None:
     assert not labels & set(NOT_REBUILT)
     assert sum(entry.group == "healthy" for entry in entries) >= 20
     assert len({entry.name for entry in entries}) == len(entries)
+
+
+# what PyTorch, Hugging Face datasets and this package bring, and what the extra `test` names
+AT_HAND = {"torch", "numpy", "datasets", "pyarrow", "PIL"}
+AT_HAND |= {"accelerate", "cv2", "h5py", "lmdb", "pandas"}
+
+
+def test_loaders_written_blind_have_known_labels_and_need_only_what_is_at_hand() -> None:
+    entries = list(written_blind())
+    assert sum(not entry.repaired for entry in entries) > 90
+    assert len({entry.name for entry in entries}) == len(entries)
+    assert {cause for entry in entries for cause in entry.causes} <= set(RESOURCE_OF)
+    assert not any(map(in_every_tier, entries))
+    for entry in entries:
+        names = imported(Path(entry.source)) - set(sys.stdlib_module_names)
+        assert names <= AT_HAND, entry.name
+
+
+def imported(path: Path) -> set[str]:
+    """First parts of all modules that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").partition(".")[0])
+    return found
+
+
+def test_loaders_written_blind_have_a_line_of_their_own() -> None:
+    rows = [
+        verdict("decode_cpu", group="blind slow"),
+        verdict("gc_pauses", group="blind slow"),
+        verdict("gc_pauses", true=(HEALTHY,), group="blind slow"),
+        verdict("gc_pauses", true=(HEALTHY,), group="blind fixed"),
+    ]
+    (line,) = [line for line in severities(rows) if "written blind" in line]
+    assert "alarm in 1 of 1 healthy" in line
+    assert "1 of 2: 50 %" in line
 
 
 def test_the_page_names_machine_labels_and_what_was_not_measured() -> None:

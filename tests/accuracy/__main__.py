@@ -17,8 +17,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.accuracy.corpus import own
-from tests.accuracy.entries import Entry, external
+from tests.accuracy.corpus import own, written_blind
+from tests.accuracy.entries import BLIND, Entry, external
 from tests.accuracy.judge import Verdict, judged, lines
 from tests.accuracy.page import figures, page
 from tests.accuracy.record import DEADLINE_S, FIRST_SEVERITY, TIERS, record
@@ -50,13 +50,16 @@ def profile_all(folder: Path, arguments: argparse.Namespace) -> list[str]:
 
 
 def in_every_tier(entry: Entry) -> bool:
-    """Milder severities, mixed causes and repaired cases are profiled with full evidence only."""
-    return entry.severity in ("", FIRST_SEVERITY) and entry.group not in ("mixed", "case fixed")
+    """Milder severities, mixed causes, repaired variants and loaders written blind are profiled
+    with full evidence only."""
+    if entry.repaired or entry.group.startswith(BLIND):
+        return False
+    return entry.severity in ("", FIRST_SEVERITY) and entry.group != "mixed"
 
 
 def wanted(arguments: argparse.Namespace) -> list[Entry]:
     """The loaders of this package, and the cases of the folders that were named."""
-    entries: list[Entry] = [] if arguments.only_cases else list(own())
+    entries: list[Entry] = [] if arguments.only_cases else [*own(), *written_blind()]
     for folder in arguments.cases or filter(None, [os.environ.get("IOSCOPE_CASES")]):
         entries += external(Path(folder), arguments.fresh)
     return entries

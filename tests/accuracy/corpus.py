@@ -1,4 +1,5 @@
-"""All loaders of this package as entries: every class of the files loaders_*.py is one."""
+"""All loaders of this package as entries: every class of the files loaders_*.py is one, and so is
+every file in the folders of blind/."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import tests.accuracy
-from tests.accuracy.entries import HEALTHY, Entry
+from tests.accuracy.entries import BLIND, HEALTHY, Entry, external
 from tests.accuracy.loader import Loader
 
 # Labels that no small loader can bring about for certain, and why.
@@ -35,6 +37,11 @@ def own() -> Iterator[Entry]:
                 shares=kind.shares,
                 step=kind.steps.get(severity, 0.0),
             )
+
+
+def written_blind() -> Iterator[Entry]:
+    """Loaders written by others who did not know the rules, and their repaired variants."""
+    return external(Path(__file__).parent / "blind", kind=BLIND)
 
 
 def found() -> Iterator[tuple[str, str, type[Loader]]]:

@@ -13,6 +13,7 @@ from typing import Any
 from jupyter_ioscope.errors import InputError
 
 HEALTHY = "not_loader_bound"
+CASE, BLIND = "case", "blind"  # kinds of folders: a user's own, and tests/accuracy/blind
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Entry:
     """
 
     name: str
-    group: str  # "single", "healthy", "mixed", "case slow", "case fixed"
+    group: str  # "single", "healthy", "mixed", or a kind of folder and "slow" or "fixed"
     source: str
     causes: tuple[str, ...]
     severity: str = ""
@@ -44,6 +45,11 @@ class Entry:
     @property
     def healthy(self) -> bool:
         return self.causes == (HEALTHY,)
+
+    @property
+    def repaired(self) -> bool:
+        """The repaired variant of a loader with a trouble."""
+        return self.group.endswith(" fixed")
 
     @property
     def file_name(self) -> str:
@@ -73,8 +79,9 @@ class Entry:
             raise InputError(f"no entry of the corpus: {error}") from error
 
 
-def external(folder: Path, fresh: bool = False) -> Iterator[Entry]:
+def external(folder: Path, fresh: bool = False, kind: str = CASE) -> Iterator[Entry]:
     """The cases in the folders below `folder`: `slow.py` with its labels, `fixed.py` as healthy.
+    `kind` names their groups; the names of cases that are no user's own begin with it.
 
     Raises:
         InputError: there is no such folder, or a case without a label.
@@ -87,13 +94,13 @@ def external(folder: Path, fresh: bool = False) -> Iterator[Entry]:
         words = _changed_names(case)
         again = "@fresh" if fresh else ""
         slow = str(case / "slow.py")
-        name = f"{case.name}/slow{again}"
-        yield Entry(name, "case slow", slow, causes, advice=words, fresh=fresh)
+        stem = case.name if kind == CASE else f"{kind}/{case.name}"
+        yield Entry(f"{stem}/slow{again}", f"{kind} slow", slow, causes, advice=words, fresh=fresh)
         fixed = case / "fixed.py"
         if fixed.is_file():
-            name = f"{case.name}/fixed{again}"
             gone = tuple(cause for cause in causes if cause != HEALTHY)
-            yield Entry(name, "case fixed", str(fixed), (HEALTHY,), gone=gone, fresh=fresh)
+            name = f"{stem}/fixed{again}"
+            yield Entry(name, f"{kind} fixed", str(fixed), (HEALTHY,), gone=gone, fresh=fresh)
 
 
 def _labels(case: Path, labels: dict[str, Any]) -> tuple[str, ...]:

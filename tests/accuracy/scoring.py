@@ -12,8 +12,6 @@ from tests.accuracy.entries import HEALTHY
 from tests.accuracy.judge import Verdict
 from tests.bench.measure import Interval, at_most_interval
 
-CASE_FIXED = "case fixed"
-
 
 class Rate(NamedTuple):
     """`events` of `tries`."""
@@ -43,8 +41,8 @@ def scores(verdicts: Iterable[Verdict]) -> Scores:
     """Figures of verdicts; those of skipped runs count nowhere."""
     rows = [row for row in verdicts if not row.skipped]
     troubled = [row for row in rows if not row.entry.healthy]
-    sound = [row for row in rows if row.entry.healthy and row.entry.group != CASE_FIXED]
-    repaired = [row for row in rows if row.entry.healthy and row.entry.group == CASE_FIXED]
+    sound = [row for row in rows if row.entry.healthy and not row.entry.repaired]
+    repaired = [row for row in rows if row.entry.healthy and row.entry.repaired]
     return Scores(
         first=_rate(troubled, lambda row: row.right()),
         first_two=_rate(troubled, lambda row: row.right(2)),
@@ -77,7 +75,7 @@ def by_cause(verdicts: Iterable[Verdict]) -> list[CauseRow]:
     """One row a label, sorted by label. A run counts under the first of its accepted labels."""
     groups: dict[str, list[Verdict]] = {}
     for row in verdicts:
-        if not row.skipped and row.entry.group != CASE_FIXED:
+        if not row.skipped and not row.entry.repaired:
             groups.setdefault(row.entry.causes[0], []).append(row)
     made = []
     for label, rows in sorted(groups.items()):
@@ -109,7 +107,7 @@ def confusion(verdicts: Iterable[Verdict]) -> Counter[tuple[str, str]]:
     left to gain in them nobody knows."""
     counted: Counter[tuple[str, str]] = Counter()
     for row in verdicts:
-        if not row.skipped and row.entry.group != CASE_FIXED:
+        if not row.skipped and not row.entry.repaired:
             counted[row.entry.causes[0], said(row)] += 1
     return counted
 
@@ -125,7 +123,7 @@ class Coarse(NamedTuple):
 
 def coarse(verdicts: Iterable[Verdict]) -> dict[str, Coarse]:
     """Every tool's figures, ioscope's own first, without repaired variants."""
-    rows = [row for row in verdicts if not row.skipped and row.entry.group != CASE_FIXED]
+    rows = [row for row in verdicts if not row.skipped and not row.entry.repaired]
     answers: dict[str, list[tuple[str, bool | None, str]]] = {}
     for row in rows:
         truth = row.entry.causes[0]
