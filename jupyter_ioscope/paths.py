@@ -54,6 +54,18 @@ def special(mode: int) -> str:
     return next((name for test, name in _SPECIAL if test(mode)), "")
 
 
+def nothing_in(found: os.stat_result) -> str:
+    """What to call a file of which `os.stat` says 0 bytes: "empty", unless the kernel writes it
+    while it is read and knows no size before, as it does in /proc."""
+    for root in ("/proc", "/sys"):
+        try:
+            if os.stat(root).st_dev == found.st_dev:
+                return f"made by the kernel while it is read (in {root})"
+        except OSError:
+            continue
+    return "empty (0 bytes)"
+
+
 def special_at(path: str) -> str:
     """The same of what lies at a path; "" also where nothing does, or it cannot be looked at."""
     try:

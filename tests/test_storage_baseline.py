@@ -138,11 +138,16 @@ def test_a_change_counts_by_its_size_and_beyond_the_spread(now: JobResult, verdi
     assert (verdict == "same") or found.rows[0].reasons
 
 
-def test_one_run_of_each_job_is_said_to_tell_no_spread() -> None:
+def test_one_run_of_each_job_is_said_to_tell_no_spread_and_no_change() -> None:
     once, often = saved(job(repeats=1)), saved(job())
     said = [baseline_check.compare(*pair, "f").notes for pair in ((once, often), (often, often))]
     assert "of jobs that ran once" in said[0][0]
     assert said[1] == ()
+    slow = job(500e6 / 3, 0.0, repeats=1)
+    found = baseline_check.compare(often, saved(slow), "f")
+    assert (found.verdict, found.rows[0].told_apart) == ("same", False)
+    assert "it ran once: not told apart" in found.rows[0].reasons[0]
+    assert baseline_check.compare(often, saved(slow._replace(repeats=2)), "f").verdict == "degraded"
 
 
 def test_late_large_requests_are_no_reason() -> None:

@@ -99,6 +99,7 @@ def test_memory_is_called_memory() -> None:
         (lambda place: place / "none", "there is no"),
         (lambda place: pipe(place / "p"), "is a pipe"),
         (lambda place: (place / "e").touch() or place / "e", "is empty"),
+        (lambda place: Path("/proc/self/mem"), r"made by the kernel while it is read \(in /proc\)"),
         (lambda place: (place / "s").write_text("x" * 9) and place / "s", "of 9 bytes only"),
         (lambda place: bound(place / "socket"), "is a socket"),
         (lambda place: Path("/dev/null"), "is a character device"),

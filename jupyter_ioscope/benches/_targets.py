@@ -9,7 +9,7 @@ from typing import Any
 from jupyter_ioscope.arguments import kind
 from jupyter_ioscope.benches._forks import short
 from jupyter_ioscope.errors import InputError
-from jupyter_ioscope.paths import absolute, path_text
+from jupyter_ioscope.paths import absolute, nothing_in, path_text
 from jupyter_ioscope.storage.kinds import local_path
 from jupyter_ioscope.trials.spec import LoaderSpec, is_loader, spec_of
 
@@ -61,7 +61,7 @@ def file_of(target: Any, takes: str, least_bytes: int = 1) -> tuple[str, int]:
     if not os.access(path, os.R_OK):
         raise InputError(f"{path!r} may not be read: no permission for it")
     if found.st_size < least_bytes:
-        what = f"of {found.st_size:,} bytes" if found.st_size else "empty (0 bytes)"
+        what = f"of {found.st_size:,} bytes" if found.st_size else nothing_in(found)
         need = f" ({least_bytes:,} bytes at least)" if least_bytes > 1 else ""
         raise InputError(f"{path!r} is {what}: give {takes}{need}")
     return path, found.st_size

@@ -262,8 +262,8 @@ class Baseline:
 class JobChange(NamedTuple):
     """One job against the saved baseline. `change` is of the bandwidth, +0.1 for 10 % more.
 
-    `told_apart` says that the repeats of the two do not overlap. `verdict` is "same", "faster",
-    "warning" or "degraded".
+    `told_apart` says that both ran several times and their repeats do not overlap. `verdict` is
+    "same", "faster", "warning" or "degraded".
     """
 
     job: JobResult

@@ -49,7 +49,7 @@ class Thresholds(NamedTuple):
             f"random 4 KiB requests: a 99th percentile over {seconds(self.p99_warning_s)} warns, "
             f"over {seconds(self.p99_degraded_s)} is degraded; bandwidth: a loss over "
             f"{percent(self.loss_warning)} warns, over {percent(self.loss_degraded)} is degraded, "
-            f"if the repeats do not overlap (defaults: {_SOURCE})"
+            f"if there are several repeats and they do not overlap (defaults: {_SOURCE})"
         )
 
 
@@ -124,7 +124,10 @@ def _at_device(row: JobResult, now: Baseline) -> str:
 
 def _change(row: JobResult, old: JobResult, limits: Thresholds, at_device: str) -> JobChange:
     change = row.bytes_per_s / old.bytes_per_s - 1 if old.bytes_per_s > 0 else 0.0
-    apart = row.bytes_per_s_high < old.bytes_per_s_low or row.bytes_per_s_low > old.bytes_per_s_high
+    once = 1 in (row.repeats, old.repeats)  # no spread is known: any two runs would be apart
+    apart = not once and (
+        row.bytes_per_s_high < old.bytes_per_s_low or row.bytes_per_s_low > old.bytes_per_s_high
+    )
     told: list[tuple[str, str]] = []  # (verdict, reason)
     if apart and change < -limits.loss_warning:
         found = "degraded" if change < -limits.loss_degraded else "warning"
@@ -132,7 +135,8 @@ def _change(row: JobResult, old: JobResult, limits: Thresholds, at_device: str) 
     elif apart and change > limits.loss_warning:
         told.append(("faster", f"{percent(change)} more bandwidth"))
     elif abs(change) > limits.loss_warning:
-        text = f"{percent(change)} bandwidth, but the repeats overlap: not told apart"
+        why = "it ran once" if once else "the repeats overlap"
+        text = f"{percent(change)} bandwidth, but {why}: not told apart"
         told.append(("same", text))
     # The two limits on latency are for small random requests; a large one takes longer anyway.
     if row.pattern.startswith("rand") and row.p99_s > limits.p99_warning_s:
@@ -150,8 +154,8 @@ def _notes(before: Baseline, now: Baseline) -> Iterator[str]:
             yield f"{row.name} was {old[row.name]}, is {row.value}"
     if any(row.repeats == 1 for one in (before, now) for row in one.jobs):
         yield (
-            "of jobs that ran once it is not known how far runs differ: a change may be chance; "
-            "3 repeats or more tell"
+            "of jobs that ran once it is not known how far runs differ: no change of their "
+            "bandwidth counts; 3 repeats or more tell"
         )
     for text in now.not_measured:
         yield f"not measured: {text}"

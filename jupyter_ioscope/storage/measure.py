@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from jupyter_ioscope.model.storage import Timing
-from jupyter_ioscope.paths import special
+from jupyter_ioscope.paths import nothing_in, special
 from jupyter_ioscope.storage import page_cache, pressure
 from jupyter_ioscope.storage.own_engine import (
     LARGE,
@@ -137,7 +137,7 @@ def _looked_at(path: str) -> tuple[str, bool, int]:
     if not os.access(real, os.R_OK):
         raise Refused(f"{path!r} may not be read: no permission")
     if found.st_size < SMALL:
-        what = "empty" if not found.st_size else f"of {found.st_size} bytes only"
+        what = f"of {found.st_size} bytes only" if found.st_size else nothing_in(found)
         raise Refused(f"{path!r} is {what}: name a larger file, or its folder")
     return real, False, found.st_size
 

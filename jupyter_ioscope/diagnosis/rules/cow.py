@@ -38,17 +38,12 @@ def judge(facts: Facts) -> Finding | None:
     copied = copied_by_workers(facts.profile)
     if copied.bytes < max(LEAST_BYTES, LEAST_WORKER_BYTES * copied.workers):
         return _by_the_collector(facts, copied)
-    rows = facts.fetches
-    cpu_ns = sum(row.cpu_ns for row in rows)
-    samples = max(1, sum(max(0, row.samples) for row in rows))
-    spent_ns = copied.bytes / PAGE_BYTES * FAULT_S * 1e9
+    samples = max(1, sum(max(0, row.samples) for row in facts.fetches))
     budget = memory_budget_bytes(facts.profile.machine)
     each = bytes_text(copied.bytes / copied.workers)
-    return finding(
+    return _copies(
         facts,
-        facts.gain_cpu(min(1.0, spent_ns / cpu_ns) if cpu_ns else 0.0),
-        cause="cow_python_objects",
-        resource="memory",
+        copied.bytes,
         title="Workers copy the dataset's memory just by reading it",
         evidence=(
             f"The {copied.workers} workers copied {bytes_text(copied.bytes)} of memory that they "
@@ -64,7 +59,6 @@ def judge(facts: Facts) -> Finding | None:
         "numpy array (of bytes for strings), a tensor, an Arrow table or a datasets.Dataset. "
         "Reading a Python object writes its reference count, which copies its page into every "
         "worker; buffers stay shared.",
-        harm="memory",
     )
 
 
@@ -74,13 +68,9 @@ def _by_the_collector(facts: Facts, copied: Copied) -> Finding | None:
     size, each = copied.collected_bytes, copied.collected_bytes / copied.workers
     if each < COLLECTION_BYTES or not budget or size < COLLECTED_FRACTION * budget:
         return None
-    cpu_ns = sum(row.cpu_ns for row in facts.fetches)
-    spent_ns = size / PAGE_BYTES * FAULT_S * 1e9
-    return finding(
+    return _copies(
         facts,
-        facts.gain_cpu(min(1.0, spent_ns / cpu_ns) if cpu_ns else 0.0),
-        cause="cow_python_objects",
-        resource="memory",
+        size,
         title="Python's garbage collector copies shared memory into every worker",
         evidence=(
             f"Fetches in which it ran copied {bytes_text(size)} that the {copied.workers} workers "
@@ -92,6 +82,23 @@ def _by_the_collector(facts: Facts, copied: Copied) -> Finding | None:
         advice="Call gc.collect() and gc.freeze() in this process after the data is loaded and "
         "before the workers are started: the collector then leaves those objects alone, in the "
         "workers too. Arrays instead of lists and dicts of Python objects leave it little to copy.",
+    )
+
+
+def _copies(
+    facts: Facts, size: int, *, title: str, evidence: tuple[str, ...], advice: str
+) -> Finding:
+    """The finding of `size` copied bytes: without them the CPU of their faults would be saved."""
+    cpu_ns = sum(row.cpu_ns for row in facts.fetches)
+    spent_ns = size / PAGE_BYTES * FAULT_S * 1e9
+    return finding(
+        facts,
+        facts.gain_cpu(min(1.0, spent_ns / cpu_ns) if cpu_ns else 0.0),
+        cause="cow_python_objects",
+        resource="memory",
+        title=title,
+        evidence=evidence,
+        advice=advice,
         harm="memory",
     )
 
