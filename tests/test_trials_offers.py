@@ -43,6 +43,9 @@ def test_without_workers_what_needs_them_is_refused() -> None:
 def test_with_all_workers_only_the_rest_applies() -> None:
     found = offered(num_workers=4, prefetch_factor=3)
     assert "num_workers is 4 already and this process may use 4 cores" in found["workers"].refusal
+    assert (
+        "where samples wait for a disk or a network, more can be right" in found["workers"].refusal
+    )
     assert "prefetch_factor=6,  # was 3" in found["prefetch"].code
     assert "persistent_workers=True,  # was False" in found["persistent_workers"].code
 

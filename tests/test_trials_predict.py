@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from jupyter_ioscope.diagnosis.what_if import WhatIf
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.model.prediction import Prediction
+from jupyter_ioscope.trials.offers import fitted
 from jupyter_ioscope.trials.predict import Predictor
 from jupyter_ioscope.trials.spec import spec_of
 from jupyter_ioscope.trials.toggle import chosen
@@ -139,6 +140,18 @@ def test_the_number_of_workers_offered_ends_where_the_cores_do() -> None:
     assert 3 <= (computes.best_workers() or 0) <= 5
     # more workers would take more from the others: nothing to advise
     assert (busy.best_workers() or 0) <= 5
+
+
+def test_the_name_alone_means_the_number_that_fits_the_profile() -> None:
+    waits = Predictor(
+        builders.profile(0, **{**LATENCY, "cpus": 2}), spec := spec_of(DataLoader(Sleeping()))
+    )
+    picked = chosen(["workers", "prefetch"])
+    assert [row.name for row in fitted(picked, spec, waits)] == ["workers=8", "prefetch"]
+    # a number of the user's own stays, and without a profile there is none
+    (own,) = fitted(chosen(["workers=3"]), spec, waits)
+    assert own.name == "workers=3"
+    assert fitted(picked, spec, None) == picked
 
 
 @pytest.mark.parametrize(("batches", "best"), [(10, 2), (300, 3)])

@@ -33,7 +33,7 @@ def offers(
     predictor = Predictor(profile, spec, findings) if profile is not None else None
     named = tuple(suggested)
     made = []
-    for toggle in _numbered(spec, predictor):
+    for toggle in fitted(all_toggles(), spec, predictor):
         refusal = toggle.refusal(spec) or (predictor.idle(toggle) if predictor else "")
         made.append(
             Offer(
@@ -66,13 +66,19 @@ def _use(offer: Offer, places: Mapping[str, int]) -> tuple[bool, int, int]:
 _A_GAIN = 1.1
 
 
-def _numbered(spec: LoaderSpec, predictor: Predictor | None) -> tuple[Toggle, ...]:
-    """All toggles; `workers` with the number that the model would try, where it knows one."""
-    known = predictor if not spec.direct else None  # a loop of its own has no workers
-    workers = known.best_workers() if known is not None else None
+def fitted(
+    toggles: Iterable[Toggle], spec: LoaderSpec, predictor: Predictor | None
+) -> tuple[Toggle, ...]:
+    """The toggles, `workers` with the number that the model would try, where it knows one: where
+    fetches wait, that is more than there are cores."""
+    made = tuple(toggles)
+    # A loop of its own has no workers.
+    if predictor is None or spec.direct or all(toggle.name != "workers" for toggle in made):
+        return made
+    best = predictor.best_workers()
     return tuple(
-        toggle.number(workers)
-        if workers and toggle.name == "workers" and toggle.number and workers != spec.num_workers
+        toggle.number(best)
+        if best and toggle.name == "workers" and toggle.number and best != spec.num_workers
         else toggle
-        for toggle in all_toggles()
+        for toggle in made
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from jupyter_ioscope.errors import IoscopeError, NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.model.prediction import Prediction, Setting
 from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.trials.predict_decoding import decoding_prediction
 from jupyter_ioscope.trials.room import room_for
 from jupyter_ioscope.trials.search import MARGIN, grid
 from jupyter_ioscope.trials.spec import LoaderSpec
@@ -148,7 +150,12 @@ class Predictor:
     def _saving(self, toggle: Toggle) -> Prediction | None:
         """Of toggles that make work cheaper: no more than that work takes, and no more than the
         finding that names the toggle measured. Where its rule reckons with what the fix leaves, its
-        gain is what to expect; that a toggle brings less shows when it is tried."""
+        gain is what to expect; that a toggle brings less shows when it is tried. Decoders are timed
+        on the user's own pictures."""
+        with contextlib.suppress(NotMeasuredError):
+            timed = decoding_prediction(self._facts, toggle.name)
+            if timed is not None:
+                return timed
         bound = self._at_most(toggle.saves)
         finding = next((row for row in self._findings if toggle.name in row.toggles), None)
         if finding is None or not 0 < finding.share <= finding.high < 1:

@@ -17,7 +17,10 @@ def refuse(spec: LoaderSpec, wanted: int = 0) -> str:
     cores = cores_per_rank()
     if spec.num_workers >= cores:
         may_use = f"this process may use {cores_text(cores)}"
-        return f"num_workers is {spec.num_workers} already and {may_use}"
+        return (
+            f"num_workers is {spec.num_workers} already and {may_use}; where samples wait for a "
+            f"disk or a network, more can be right: workers={2 * spec.num_workers}"
+        )
     return ""
 
 
@@ -56,7 +59,10 @@ TOGGLE = Toggle(
     name="workers",
     title="Worker processes for all cores",
     effect="Sets num_workers to the cores this process may use (its part of them, where several "
-    "ranks train on this machine), so that samples are made in parallel and ahead of the loop.",
+    "ranks train on this machine), so that samples are made in parallel and ahead of the loop. "
+    "Where samples wait (for a disk, a network), cores divided by the part of its time that a "
+    "worker computes are right: a number may follow, as in workers=8, and with a profile of the "
+    "loop the number is chosen that its waits and the free memory allow.",
     cost=_COST,
     refuse=refuse,
     apply=apply,
