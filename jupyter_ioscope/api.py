@@ -20,6 +20,7 @@ from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model import files
 from jupyter_ioscope.model.comparison import Comparison
 from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.model.tuning import Tuning
 from jupyter_ioscope.recording import Recording, last_recording, not_while_recording
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from jupyter_ioscope.model.bench import BenchResult
     from jupyter_ioscope.model.parts import Parts
     from jupyter_ioscope.model.storage import Baseline, BaselineCheck, Limits, StorageCheck
-    from jupyter_ioscope.model.tuning import Tuning
     from jupyter_ioscope.trials.compare import Progress
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "check_storage",
     "compare",
     "compare_parts",
+    "figure",
     "limits",
     "load",
     "profile",
@@ -206,6 +207,28 @@ def load(path: str | os.PathLike[str]) -> Recording:
         ProfileFileError: there is no such file, or it is foreign, damaged or of another format.
     """
     return Recording.of(*files.load_all(path))
+
+
+def figure(of: Recording | Profile | Comparison | Tuning, name: str = "timeline") -> Any:
+    """A plotly figure: every trial of a comparison with the intervals of both arms, or the heat map
+    of a search; of a profile the figure of that `name`, see `Recording.figure`.
+
+    Raises:
+        InputError: `of` is something else, or there is no such figure.
+        MissingPackageError: plotly is not installed.
+    """
+    if isinstance(of, Comparison):
+        from jupyter_ioscope.views.figures import comparison_figure
+
+        return comparison_figure(of)
+    if isinstance(of, Tuning):
+        from jupyter_ioscope.views.tuning import tuning_figure
+
+        return tuning_figure(of)
+    recording = Recording.of(of) if isinstance(of, Profile) else of
+    if not isinstance(recording, Recording):
+        raise InputError(f"there is no figure of {kind(of)}: give a profile, or a result")
+    return recording.figure(name)
 
 
 def check_storage(

@@ -112,7 +112,7 @@ def write_report(recording: Recording, path: str, *profiles: str) -> None:
     """
     from jupyter_ioscope.views.page import page
 
-    tried = tuple(recording.comparisons)
+    tried = tuple(recording.results)
     html = page(recording.profile, recording.diagnosis, recording.offers, tried)
     exports.write_page(path, html, *profiles)
 

@@ -16,7 +16,7 @@ from jupyter_ioscope.errors import IoscopeError, TrialError
 from jupyter_ioscope.optional import ipython_shell
 from jupyter_ioscope.terminal import say
 from jupyter_ioscope.views.payload import progress_payload
-from jupyter_ioscope.views.results import payload_of
+from jupyter_ioscope.views.results import payloads_of
 
 if TYPE_CHECKING:
     from jupyter_ioscope.api import Recording
@@ -38,8 +38,8 @@ def show(recording: Recording) -> None:
     from IPython.display import display
 
     on_screen = ReportOnScreen(recording)
-    bundle = on_screen.bundle()
-    display(bundle, raw=True, metadata=on_screen.metadata)  # type: ignore[no-untyped-call]
+    bundle, shown_as = on_screen.bundle(), on_screen.report_id
+    display(bundle, raw=True, metadata=on_screen.metadata, display_id=shown_as)  # type: ignore[no-untyped-call]
 
 
 class ReportOnScreen:
@@ -105,10 +105,24 @@ class ReportOnScreen:
             log.warning("ioscope: a comparison failed", exc_info=True)
             self._say("failed", f"{type(error).__name__}: {error}", 1.0)
         else:
-            self._channel.comparisons([dict(payload_of(one)) for one in self._recording.results])
+            self._channel.comparisons([dict(one) for one in payloads_of(self._recording.results)])
+            self._keep()  # before the buttons are free again
             self._say("cancelled" if cancelled else "done", "", 1.0)
         finally:
             self._running.release()
+
+    def _keep(self) -> None:
+        """Put what was found into the output itself, in all its forms: it is saved with the
+        notebook, and stays where no kernel tells it any more."""
+        if not in_kernel():
+            return
+        from IPython.display import update_display
+
+        try:
+            bundle, shown_as = self.bundle(), self.report_id
+            update_display(bundle, raw=True, metadata=self.metadata, display_id=shown_as)  # type: ignore[no-untyped-call]
+        except Exception:
+            log.warning("ioscope: the output could not be brought up to date", exc_info=True)
 
     def _progress(self, progress: Progress) -> None:
         if not self._cancel.is_set():

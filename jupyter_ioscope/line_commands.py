@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jupyter_ioscope import bench_commands, commands, storage_commands
+from jupyter_ioscope.api import load
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.progress_line import ProgressLine
@@ -71,6 +72,15 @@ def _report(options: argparse.Namespace, _namespace: Mapping[str, Any]) -> None:
         commands.write_report(last, options.html)
 
 
+def _add_load(made: argparse.ArgumentParser) -> None:
+    made.description = "Show a saved profile: also as a value, with `p = %ioscope load PATH`."
+    made.add_argument("file", help="a file that --save, p.save() or record wrote")
+
+
+def _load(options: argparse.Namespace, _namespace: Mapping[str, Any]) -> Recording:
+    return load(options.file)
+
+
 def _add_compare(made: argparse.ArgumentParser) -> None:
     commands.add_compare(made)
     made.add_argument(
@@ -79,7 +89,7 @@ def _add_compare(made: argparse.ArgumentParser) -> None:
         help="every trial runs the last cell with %%%%ioscope itself, in a copy of this process",
     )
     made.epilog = (
-        "Of the loader that the last cell with %%%%ioscope iterated, the step is the one recorded "
+        "Of the loader that the last cell with %%ioscope iterated, the step is the one recorded "
         "there, unless --step gives another, and the result says how far the prediction missed."
     )
 
@@ -158,6 +168,7 @@ def _last_profile(namespace: Mapping[str, Any]) -> Profile | None:
 
 _COMMANDS = {
     "report": (_add_report, _report),
+    "load": (_add_load, _load),
     "compare": (_add_compare, _compare),
     "tune": (commands.add_tune, _tune),
     "storage": (storage_commands.add_storage, _storage),

@@ -67,12 +67,14 @@ class Recording(Exports):
         profile: Profile,
         offers: tuple[Offer, ...] = (),
         comparisons: tuple[Comparison, ...] = (),
+        tunings: tuple[Tuning, ...] = (),
     ) -> Recording:
         """A finished recording around a profile, with what was offered and tried when saved."""
         made = cls()
         made._profile = profile
         made._saved_offers = offers
-        made.comparisons, made.results = list(comparisons), [*comparisons]
+        made.comparisons, made.tunings = list(comparisons), list(tunings)
+        made.results = [*comparisons, *tunings]
         return made
 
     def start(self) -> None:
@@ -221,7 +223,8 @@ class Recording(Exports):
         loader: Any = None,
     ) -> Comparison:
         """Compare a recorded loader (the main one unless `loader` is given) as it is with the
-        loader after `toggles`.
+        loader after `toggles`. "workers" without a number means as many as the profile of the main
+        loader suggests.
 
         With `whole_cell` every trial is a run of the recorded cell itself, in a copy of this
         process, instead of a stand-in for its step. Files that it writes are put back; what else it
@@ -233,6 +236,8 @@ class Recording(Exports):
         """
         number = self._number_of(loader)
         from jupyter_ioscope.trials.compare import compare as run
+        from jupyter_ioscope.trials.offers import fitted
+        from jupyter_ioscope.trials.spec import spec_of
         from jupyter_ioscope.trials.toggle import chosen
         from jupyter_ioscope.trials.tuner import step_of
 
@@ -241,7 +246,9 @@ class Recording(Exports):
         recorded = self.loaders[number]
         predicted = None
         if recorded is self.main_loader:
-            predicted = self._predictor(recorded).together(picked)
+            predictor = self._predictor(recorded)
+            picked = fitted(picked, spec_of(recorded), predictor)
+            predicted = predictor.together(picked)
         comparison = run(
             recorded,
             toggles=picked,
@@ -334,9 +341,10 @@ class Recording(Exports):
         """Write the profile to a file that `ioscope.load` and the file viewer read."""
         from jupyter_ioscope.views.payload import report_payload
 
-        tried = tuple(self.comparisons)
-        report = report_payload(self.profile, self.diagnosis, self.offers, tried, variable="")
-        files.save(self.profile, path, dict(report), self.offers, tried)
+        shown = tuple(self.results)
+        report = report_payload(self.profile, self.diagnosis, self.offers, shown, variable="")
+        tried = tuple(self.comparisons), tuple(self.tunings)
+        files.save(self.profile, path, dict(report), self.offers, *tried)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         if self._profile is None:
@@ -352,14 +360,11 @@ class Recording(Exports):
 
         return report_text(*self._shown())
 
-    def _shown(self) -> tuple[Profile, Diagnosis, tuple[Offer, ...], tuple[Comparison, ...], str]:
-        return (
-            self.profile,
-            self.diagnosis,
-            self.offers,
-            tuple(self.comparisons),
-            self.variable,
-        )
+    def _shown(
+        self,
+    ) -> tuple[Profile, Diagnosis, tuple[Offer, ...], tuple[Comparison | Tuning, ...], str]:
+        tried = tuple(self.results)
+        return self.profile, self.diagnosis, self.offers, tried, self.variable
 
     def __repr__(self) -> str:
         if self._profile is None:

@@ -11,6 +11,7 @@ import jupyter_ioscope
 from jupyter_ioscope import api, arguments
 from jupyter_ioscope.errors import InputError, IoscopeError
 from tests import builders
+from tests.test_views_tuning import tuning
 
 
 def test_every_public_name_is_there() -> None:
@@ -47,6 +48,19 @@ def test_a_finished_recording_answers_everything() -> None:
     assert p.diagnosis.headline in str(p)
     assert p.figure("timeline").data
     assert {"text/plain", "text/html"} <= set(p._repr_mimebundle_())
+
+
+def test_every_result_has_its_figure() -> None:
+    def title(made: Any) -> Any:
+        return made.layout.title.text
+
+    assert title(api.figure(builders.comparison())) == "A/B: every trial"
+    assert "workers" in title(api.figure(tuning()))
+    recording = api.Recording.of(builders.profile())
+    assert title(api.figure(recording)) == title(api.figure(recording.profile)) == "Timeline"
+    assert title(api.figure(recording, "ceilings")) == title(recording.figure("ceilings"))
+    with pytest.raises(InputError, match="no figure of a str: give a profile, or a result"):
+        api.figure("run.ioscope.json")  # type: ignore[arg-type]
 
 
 def test_saving_and_loading_gives_the_same_back(tmp_path: Path) -> None:

@@ -47,6 +47,14 @@ def test_the_toggles_that_exist_are_listed_and_no_others() -> None:
     assert listed == {toggle.name for toggle in all_toggles()}
 
 
+def test_the_readme_counts_the_toggles_that_there_are() -> None:
+    from jupyter_ioscope.trials.toggle import all_toggles
+
+    told = re.search(r"The (\d+) toggles", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert told is not None
+    assert int(told[1]) == len(all_toggles())
+
+
 def test_plug_ins_go_where_contributing_says() -> None:
     sources = "\n".join(
         path.read_text(encoding="utf-8") for path in (ROOT / "jupyter_ioscope").rglob("*.py")

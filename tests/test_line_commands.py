@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from torch.utils.data import DataLoader
 
 import jupyter_ioscope as ioscope
 from jupyter_ioscope import line_commands
+from jupyter_ioscope.errors import ProfileFileError
 from jupyter_ioscope.recording import Recording
 from tests.trial_loaders import Sleeping
 
@@ -40,6 +42,23 @@ def test_a_recorded_loader_is_compared_with_its_step_and_its_prediction(
     assert any("stand-in for your step" in note for note in found.notes)
     assert found.predicted is not None
     assert found in recording.comparisons
+
+
+def test_a_saved_profile_is_shown_by_its_name(tmp_path: Path, recording: Recording) -> None:
+    path = tmp_path / "of a loop.ioscope.json"
+    recording.save(path)
+    found = line_commands.run(f"load '{path}'", {})
+    assert found.profile == recording.profile
+    with pytest.raises(ProfileFileError, match="there is no file"):
+        line_commands.run("load nowhere.ioscope.json", {})
+
+
+def test_help_names_the_magic_as_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in line_commands.names():
+        line_commands.run(f"{name} --help", {})
+    told = capsys.readouterr().out
+    assert "%%ioscope" in told
+    assert "%%%" not in told
 
 
 @pytest.mark.usefixtures("short_trials")

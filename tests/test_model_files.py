@@ -50,7 +50,7 @@ def test_offers_and_comparisons_come_back_equal_even_where_nothing_bounds_a_rati
 
 
 def test_a_profile_without_offers_and_comparisons_has_none(saved: Path) -> None:
-    assert files.load_all(saved)[1:] == ((), ())
+    assert files.load_all(saved)[1:] == ((), (), ())
 
 
 def test_built_profiles_pass_their_own_check() -> None:

@@ -62,6 +62,21 @@ def test_growth_of_cpu_time_is_in_cores_and_of_pressure_a_fraction() -> None:
     assert curve(read).values == pytest.approx([7e6, 0.0])
 
 
+def test_time_held_back_by_a_quota_has_a_row_where_there_was_some() -> None:
+    def shown(*held_ns: float) -> list[str]:
+        value = profile()
+        steps = range(len(held_ns))
+        times = tuple(value.start_ns + i * value.wall_ns // len(held_ns) for i in steps)
+        held = Series("cgroup_throttled_ns", "ns", "cumulative", "cgroup", times, held_ns)
+        series = MappingProxyType({**value.series, held.name: held})
+        tracks = timeline(builders.without(value, series=series))["tracks"]
+        return [track["title"] for track in tracks if track["key"] == "throttled"]
+
+    assert shown(5e6, 5e6, 5e6) == []
+    (title,) = shown(0.0, 0.5 * profile().wall_ns / 3, 0.5 * profile().wall_ns / 3)
+    assert title.replace("\u00a0", " ") == "held by quota: mean 25 %, peak 50 %"
+
+
 def test_a_counter_that_fell_back_did_not_run_backwards() -> None:
     fell = Series("tree_read_bytes", "bytes", "cumulative", "tree", (0, 10, 20), (5, 9, 1))
     assert min(curve(fell).values) >= 0

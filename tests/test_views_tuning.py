@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
+from jupyter_ioscope.api import load
 from jupyter_ioscope.model.prediction import Predicted, Prediction, Setting
 from jupyter_ioscope.model.tuning import LeftOut, Tried, Tuning
+from jupyter_ioscope.recording import Recording
+from jupyter_ioscope.views.html import report_html
 from jupyter_ioscope.views.predictions import missed_text, prediction_text
-from jupyter_ioscope.views.tuning import (
-    headline,
-    tuning_figure,
-    tuning_html,
-    tuning_payload,
-    tuning_text,
-)
+from jupyter_ioscope.views.search import headline, tuning_payload
+from jupyter_ioscope.views.tuning import tuning_figure, tuning_html, tuning_text
 from tests import builders
-from tests.view_values import HOSTILE
+from tests.view_values import HOSTILE, profile
 
 
 def tuning(changed: bool = True, note: str = "") -> Tuning:
@@ -118,3 +117,20 @@ def test_what_was_missed_is_said() -> None:
     assert missed_text(told, 1.0, 0.0, math.inf).endswith("interval, which its own overlaps.")
     assert missed_text(None, 1.4) == ""
     assert missed_text(told, math.nan) == ""
+
+
+def test_a_report_shows_a_search_in_every_form_and_a_file_keeps_it(tmp_path: Path) -> None:
+    found = tuning(note=HOSTILE)
+    recording = Recording.of(profile(), (), (builders.comparison(1.9),), (found,))
+    text, page = str(recording), report_html(*recording._shown()[:4])
+    for shown in (text, page):
+        assert "batches ahead" in shown
+        assert "Use 4 workers" in shown
+    assert "380*" in text
+    assert "<b>380</b> ★" in page
+    assert "<script" not in page.lower()
+    recording.save(tmp_path / "run.ioscope.json")
+    again = load(tmp_path / "run.ioscope.json")
+    assert again.tunings == [found]
+    assert again.figure("tuning").data
+    assert str(again) == text

@@ -253,7 +253,7 @@ def recorded() -> Any:
         profile=profile(),
         diagnosis=diagnosis(),
         offers=builders.offers(),
-        comparisons=[builders.comparison()],
+        results=[builders.comparison()],
     )
 
 

@@ -24,6 +24,7 @@ from jupyter_ioscope.errors import InputError, ProfileFileError
 from jupyter_ioscope.model.check import check_profile
 from jupyter_ioscope.model.comparison import Comparison, Offer
 from jupyter_ioscope.model.profile import Profile
+from jupyter_ioscope.model.tuning import Tuning
 from jupyter_ioscope.paths import path_text, special_at
 
 FORMAT = 1
@@ -37,6 +38,7 @@ class Saved(NamedTuple):
     profile: Profile
     offers: tuple[Offer, ...]
     comparisons: tuple[Comparison, ...]
+    tunings: tuple[Tuning, ...]
 
 
 def save(
@@ -45,11 +47,12 @@ def save(
     report: dict[str, Any] | None = None,
     offers: tuple[Offer, ...] = (),
     comparisons: tuple[Comparison, ...] = (),
+    tunings: tuple[Tuning, ...] = (),
 ) -> None:
     """Write a profile; gzip when the name ends in `.gz`. The file appears whole or not at all.
 
-    `report` is the picture of it that a viewer without Python can draw, `offers` and `comparisons`
-    are what was offered for its loader and what was tried.
+    `report` is the picture of it that a viewer without Python can draw, `offers` are
+    what was offered for its loader, `comparisons` and `tunings` what was tried.
 
     Raises:
         InputError: the path is none, or its folder does not exist.
@@ -57,7 +60,8 @@ def save(
     """
     target = target_of(path)
     document = {"kind": KIND, "format": FORMAT, "profile": _encode(profile)}
-    for name, values in (("offers", offers), ("comparisons", comparisons)):
+    found = {"offers": offers, "comparisons": comparisons, "tunings": tunings}
+    for name, values in found.items():
         if values:
             document[name] = _encode(values)
     if report is not None:
@@ -154,12 +158,13 @@ def load_all(path: str | os.PathLike[str]) -> Saved:
         comparisons = _decode(
             tuple[Comparison, ...], document.get("comparisons", []), "comparisons"
         )
+        tunings = _decode(tuple[Tuning, ...], document.get("tunings", []), "tunings")
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise ProfileFileError(f"{name!r} is damaged: {error}") from error
     problems = check_profile(profile)
     if problems:
         raise ProfileFileError(f"{name!r} is damaged: {problems[0]}")
-    return Saved(profile, offers, comparisons)
+    return Saved(profile, offers, comparisons, tunings)
 
 
 def encoded(value: Any) -> Any:

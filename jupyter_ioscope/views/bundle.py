@@ -11,7 +11,7 @@ import copy
 import json
 from collections.abc import Iterator, Sequence
 
-from jupyter_ioscope.model.comparison import Comparison, Offer
+from jupyter_ioscope.model.comparison import Offer
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.views.flame import Tree
@@ -20,6 +20,7 @@ from jupyter_ioscope.views.html import html_of
 from jupyter_ioscope.views.packed import packed
 from jupyter_ioscope.views.payload import Size, flames, report_payload
 from jupyter_ioscope.views.png import MISSING, WIDTH, png_of
+from jupyter_ioscope.views.results import Result
 from jupyter_ioscope.views.shapes import MIME, Bundle, IGap, IReport, ITimeline
 from jupyter_ioscope.views.text import text_of
 from jupyter_ioscope.views.timeline import timeline
@@ -42,7 +43,7 @@ def mime_bundle(
     profile: Profile,
     diagnosis: Diagnosis,
     offers: Sequence[Offer] = (),
-    comparisons: Sequence[Comparison] = (),
+    comparisons: Sequence[Result] = (),
     variable: str = "_ioscope",
     report_id: str | None = None,
     *,

@@ -21,11 +21,13 @@ from jupyter_ioscope.views.payload import (
     report_payload,
     worth_showing,
 )
+from jupyter_ioscope.views.results import Result
 from jupyter_ioscope.views.shapes import (
     IBar,
     ICeiling,
     IComparison,
     IFigure,
+    IGrid,
     IOutlier,
     IOutliers,
     IPart,
@@ -56,7 +58,7 @@ def report_html(
     profile: Profile,
     diagnosis: Diagnosis,
     offers: Sequence[Offer] = (),
-    comparisons: Sequence[Comparison] = (),
+    comparisons: Sequence[Result] = (),
     variable: str = "_ioscope",
 ) -> str:
     """The whole report as an HTML fragment."""
@@ -348,16 +350,38 @@ def _comparison(comparison: IComparison) -> Iterator[str]:
     yield f'<p style="font-size:125%;margin:0 0 4px 0"><b>{_text(comparison["headline"])}</b></p>'
     lines = (*comparison["lines"], *comparison.get("how", []))
     yield "<p>" + "<br>".join(_text(line) for line in lines) + "</p>"
+    if grid := comparison.get("grid"):
+        yield _grid(grid)
+    if comparison["arms"]:
+        yield _arms(comparison)
+    for note in comparison["notes"]:
+        yield f"<p><small>Note: {_text(note)}</small></p>"
+    if comparison["code"]:
+        yield f"<pre>{_text(comparison['code'])}</pre>"
+
+
+def _grid(grid: IGrid) -> str:
+    """A search: samples/s of every setting; bold what was timed, a star at what to use."""
+    rows = [_row([_text(grid["corner"]), *map(_text, grid["columns"])], "th")]
+    for row in grid["rows"]:
+        cells = [
+            f"<b>{_text(cell['text'])}</b>{' ★' * cell['best']}"
+            if cell["timed"]
+            else _text(cell["text"])
+            for cell in row["cells"]
+        ]
+        rows.append(_row([_text(row["label"]), *cells]))
+    told = "<p><small>samples/s: bold was timed, the others predicted; ★ is what to use</small></p>"
+    return f"{_TABLE}{''.join(rows)}</table>{told}"
+
+
+def _arms(comparison: IComparison) -> str:
     head = ("loader", "samples/s", "CPU / sample", "first batch", "peak memory", "trials")
     rows = [_row([_text(text) for text in head], "th")]
     for arm in comparison["arms"]:
         texts = (arm["throughput"], arm["cpu"], arm["firstBatch"], arm["memory"], arm["trials"])
         rows.append(_row([f"{_text(arm['name'])} {_name(arm['label'])}", *map(_text, texts)]))
-    yield f"{_TABLE}{''.join(rows)}</table>"
-    for note in comparison["notes"]:
-        yield f"<p><small>Note: {_text(note)}</small></p>"
-    if comparison["code"]:
-        yield f"<pre>{_text(comparison['code'])}</pre>"
+    return f"{_TABLE}{''.join(rows)}</table>"
 
 
 def _foot(report: IReport) -> Iterator[str]:

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from jupyter_ioscope.model.comparison import Comparison, Offer
+from jupyter_ioscope.model.comparison import Offer
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.views.html import html_of
 from jupyter_ioscope.views.payload import Size, report_payload
+from jupyter_ioscope.views.results import Result
 from jupyter_ioscope.views.shapes import IReport
 
 SCRIPT = Path(__file__).parent.parent / "static" / "page.js"
@@ -32,7 +33,7 @@ def page(
     profile: Profile,
     diagnosis: Diagnosis,
     offers: Sequence[Offer] = (),
-    comparisons: Sequence[Comparison] = (),
+    comparisons: Sequence[Result] = (),
     variable: str = "",
     script: Path = SCRIPT,
 ) -> str:

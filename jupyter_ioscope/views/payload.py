@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jupyter_ioscope.model.comparison import Comparison, Offer
+from jupyter_ioscope.model.comparison import Offer
 from jupyter_ioscope.model.diagnosis import Diagnosis, Finding
 from jupyter_ioscope.model.profile import Cost, Gap, Profile
 from jupyter_ioscope.model.readings import Stacks
@@ -23,6 +23,7 @@ from jupyter_ioscope.views.flame_states import all_trees
 from jupyter_ioscope.views.key_figures import key_figures
 from jupyter_ioscope.views.outliers import outliers
 from jupyter_ioscope.views.predictions import prediction_text
+from jupyter_ioscope.views.results import Result, payloads_of
 from jupyter_ioscope.views.shapes import FORMAT, IFinding, IFlame, IGap, IReport, IToggle
 from jupyter_ioscope.views.spans import spans
 from jupyter_ioscope.views.timeline import POINTS, timeline
@@ -33,7 +34,7 @@ __all__ = ["Size", "comparison_payload", "flames", "progress_payload", "report_p
 
 _SHORT_S = 1.0
 _SHOWN = 5  # toggles that text and tables show whole; the others by name
-_FINDINGS, _EVIDENCE, _TOGGLES, _GAPS, _COMPARISONS = 12, 8, 48, 16, 3
+_FINDINGS, _EVIDENCE, _TOGGLES, _GAPS = 12, 8, 48, 16
 
 _NO_SPANS = 2  # points of a track: text and tables ask for so few, and draw no selection
 
@@ -53,7 +54,7 @@ def report_payload(
     profile: Profile,
     diagnosis: Diagnosis,
     offers: Sequence[Offer] = (),
-    comparisons: Sequence[Comparison] = (),
+    comparisons: Sequence[Result] = (),
     variable: str = "_ioscope",
     report_id: str | None = None,
     *,
@@ -87,7 +88,7 @@ def report_payload(
         timeline=timeline(profile, size.points),
         flames=flames(all_trees(profile) if grown is None else grown, size.frames),
         flameSource=_flame_source(profile.stacks),
-        comparisons=[comparison_payload(one) for one in comparisons[-_COMPARISONS:]],
+        comparisons=payloads_of(comparisons),
         cost=cost_text(profile.cost, profile.wall_s),
         notMeasured=gaps(profile, diagnosis),
         ended=ended_text(profile),

@@ -13,6 +13,7 @@ from jupyter_ioscope.model.readings import Series
 # the number of a device.
 _NAMES: dict[str, tuple[str, ...]] = {
     "cpu": ("tree_cpu_ns",),
+    "throttled": ("cgroup_throttled_ns",),
     "memory": ("tree_pss_bytes", "tree_rss_bytes"),
     "disk_read": ("tree_read_bytes", "machine_disk_read_bytes"),
     "network": ("net_received_bytes",),

@@ -17,7 +17,8 @@ from jupyter_ioscope.views.payload import (
     report_payload,
     worth_showing,
 )
-from jupyter_ioscope.views.shapes import IBar, IComparison, IReport
+from jupyter_ioscope.views.results import Result
+from jupyter_ioscope.views.shapes import IBar, IComparison, IGrid, IReport
 from jupyter_ioscope.views.words import columns_of, fit, wrap
 
 WIDTH = 100
@@ -36,7 +37,7 @@ def report_text(
     profile: Profile,
     diagnosis: Diagnosis,
     offers: Sequence[Offer] = (),
-    comparisons: Sequence[Comparison] = (),
+    comparisons: Sequence[Result] = (),
     variable: str = "_ioscope",
 ) -> str:
     """The whole report as lines of at most 100 columns."""
@@ -235,12 +236,15 @@ def _comparison(comparison: IComparison) -> Iterator[str]:
     yield from wrap(f"{comparison['title']}: {comparison['headline']}", WIDTH)
     for line in (*comparison["lines"], *comparison.get("how", [])):
         yield from wrap(line, WIDTH, "  ", "    ")
+    if grid := comparison.get("grid"):
+        yield from _grid(grid)
     rows = [("", "samples/s", "CPU / sample", "first batch", "peak memory", "trials")]
     for arm in comparison["arms"]:
         name = fit(f"{arm['name']}  {arm['label']}", 30)
         numbers = (arm["throughput"], arm["cpu"], arm["firstBatch"], arm["memory"])
         rows.append((name, *numbers, str(arm["trials"])))
-    yield from table_lines(rows)
+    if comparison["arms"]:
+        yield from table_lines(rows)
     for note in comparison["notes"]:
         yield from wrap(note, WIDTH, "  Note: ", "    ")
     if comparison["code"]:
@@ -249,6 +253,16 @@ def _comparison(comparison: IComparison) -> Iterator[str]:
             words = line.lstrip(" ")
             lead = " " * (4 + len(line) - len(words))
             yield from wrap(words, WIDTH, lead, lead) or [""]
+
+
+def _grid(grid: IGrid) -> Iterator[str]:
+    """A search: samples/s of every setting, with a star at what was timed and not predicted."""
+    rows = [(fit(grid["corner"], 30), *grid["columns"])]
+    for row in grid["rows"]:
+        cells = (cell["text"] + "*" * cell["timed"] for cell in row["cells"])
+        rows.append((row["label"], *cells))
+    yield from table_lines(rows)
+    yield "  samples/s; * timed, the others predicted"
 
 
 def table_lines(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -17,7 +17,8 @@ POINTS = 120  # a row is some 700 pixels wide; more points would not show
 class Row(NamedTuple):
     """What a track shows. The top of the row is `full` or its own peak, whichever is higher.
 
-    `unit_size` is one `unit` in the quantity's own unit, for axes with numbers.
+    `unit_size` is one `unit` in the quantity's own unit, for axes with numbers. A row that is
+    `silent` is left out where nothing happened: most groups have no quota that could hold them.
     """
 
     key: str
@@ -27,6 +28,7 @@ class Row(NamedTuple):
     unit: str
     unit_size: float
     full: float | None = None
+    silent: bool = False
 
 
 def _per_second(value: float) -> str:
@@ -40,6 +42,8 @@ def _cores(value: float) -> str:
 ROWS = (
     Row("wait", "batch wait", nanoseconds, "median", "ms", 1e6),
     Row("cpu", "CPU", _cores, "mean", "cores", 1.0),
+    # Threads of the control group that are held at once add up, to more than 100 %.
+    Row("throttled", "held by quota", percent, "mean", "%", 0.01, 1.0, silent=True),
     Row("io_wait", "I/O wait", percent, "mean", "%", 0.01, 1.0),
     Row("disk_read", "disk reads", _per_second, "mean", "MB/s", 1e6),
     Row("network", "network", _per_second, "mean", "MB/s", 1e6),
@@ -70,7 +74,12 @@ def curves(profile: Profile, row: Row) -> list[tuple[str, Curve]]:
             (f"{row.label} {i}" if numbered else row.label, held(profile, one))
             for i, one in enumerate(series)
         ]
-    return [(label, one) for label, one in found if any(math.isfinite(v) for v in one.values)]
+    return [(label, one) for label, one in found if _tells(row, one)]
+
+
+def _tells(row: Row, readings: Curve) -> bool:
+    finite = [value for value in readings.values if math.isfinite(value)]
+    return any(finite) if row.silent else bool(finite)
 
 
 def summed_up(row: Row, values: Curve) -> float:

@@ -12,13 +12,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from jupyter_ioscope.model.comparison import Comparison, Offer
+from jupyter_ioscope.model.comparison import Offer
 from jupyter_ioscope.model.diagnosis import Diagnosis
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.views.anywidget_report import report_widget, view_metadata, view_part
 from jupyter_ioscope.views.bundle import METADATA, mime_bundle
 from jupyter_ioscope.views.commands import Command, read_command
 from jupyter_ioscope.views.comms import REPORTS, Comm, Reports, kernel_comm_manager
+from jupyter_ioscope.views.results import Result
 from jupyter_ioscope.views.shapes import MIME, Bundle
 from jupyter_ioscope.views.throttle import Throttle
 
@@ -37,7 +38,7 @@ class Recorded(Protocol):
     @property
     def offers(self) -> Sequence[Offer]: ...
     @property
-    def comparisons(self) -> Sequence[Comparison]: ...
+    def results(self) -> Sequence[Result]: ...
 
 
 _open: OrderedDict[str, ReportChannel] = OrderedDict()
@@ -59,6 +60,7 @@ class ReportChannel:
         self._callbacks: list[Callable[[Command], None]] = []
         self._comms: list[Comm] = []
         self._widgets: list[Any] = []
+        self._own: Any = None  # the widget of `bundle`
         self.metadata: dict[str, Any] = dict(METADATA)  # goes with `bundle` into its display
         self._state: dict[str, Any] = {}  # what a page that opens later must be told
         self._lock = threading.RLock()
@@ -71,21 +73,23 @@ class ReportChannel:
 
     def bundle(self, recorded: Recorded, variable: str = "_ioscope") -> Bundle:
         """What `display(..., raw=True)` gets: the report in four forms and, where it can run, as a
-        widget tied to this channel."""
+        widget tied to this channel; one widget, however often it is asked for."""
         made = mime_bundle(
             recorded.profile,
             recorded.diagnosis,
             recorded.offers,
-            tuple(recorded.comparisons),
+            tuple(recorded.results),
             variable,
             self.report_id,
         )
         if kernel_comm_manager() is None:
             return made
-        widget = report_widget(made, made[MIME])
+        widget = self._own or report_widget(made, made[MIME])
         if widget is None:
             return made
-        self.attach(widget)
+        if self._own is None:
+            self._own = widget
+            self.attach(widget)
         self.metadata = {**METADATA, **view_metadata(widget)}
         return {**made, **view_part(widget)}
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from playwright.sync_api import expect
 
+from jupyter_ioscope.views.shapes import MIME
 from tests.ui.harness import Lab
 
 pytest.importorskip("torch")
@@ -49,6 +51,7 @@ def test_profile_cancel_compare_and_take_the_code(lab: Lab) -> None:
     choose_only(lab, "workers")
     cancel_a_comparison(lab)
     finish_a_comparison(lab)
+    find_it_in_the_saved_notebook(lab)
     insert_the_code(lab)
     lab.screenshot("first-profile")
     assert lab.watch.errors == []
@@ -103,6 +106,18 @@ def finish_a_comparison(lab: Lab) -> None:
     assert float(ratio[1]) > 1.2
     expect(newest.locator("tbody tr")).to_have_count(2)
     assert newest.locator("circle").count() >= 4
+
+
+def find_it_in_the_saved_notebook(lab: Lab) -> None:
+    page = lab.page
+    expect(page.locator(".ioscope-progress")).to_have_attribute("data-state", "done")
+    lab.command("docmanager:save")
+    page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
+    saved = json.loads((lab.root / "first.ipynb").read_text())
+    outputs = [output.get("data", {}) for output in saved["cells"][1]["outputs"]]
+    (report,) = [data for data in outputs if MIME in data]
+    assert report[MIME]["comparisons"][-1]["verdict"] == "faster"
+    assert "× faster" in "".join(report["text/html"]).replace("\u00a0", " ")
 
 
 def insert_the_code(lab: Lab) -> None:

@@ -32,7 +32,7 @@ from tests import builders
 from tests.view_values import diagnosis, profile
 
 recorded = SimpleNamespace(
-    profile=profile(), diagnosis=diagnosis(), offers=builders.offers(), comparisons=()
+    profile=profile(), diagnosis=diagnosis(), offers=builders.offers(), results=()
 )
 said = []
 
