@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 
@@ -25,6 +26,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and any(map(item.get_closest_marker, _REAL)):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.fixture(autouse=True)
+def no_code_of_toggles_stays() -> Iterator[None]:
+    """Modules that a test made of a toggle's code hold its loader, and with it mapped files."""
+    yield
+    checks = sys.modules.get("tests.toggle_checks")
+    if checks is not None:
+        checks.forget_code()
 
 
 @pytest.fixture

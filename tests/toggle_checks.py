@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import types
 from typing import Any
@@ -13,6 +14,9 @@ from jupyter_ioscope.trials.runner import Runner
 from jupyter_ioscope.trials.same_data import same_data
 from jupyter_ioscope.trials.spec import LoaderSpec, spec_of
 from jupyter_ioscope.trials.toggle import chosen, refuse_or_pass
+
+_MODULE = "toggle_code_"
+_numbers = itertools.count()
 
 
 def checked(loader: Any, *names: str) -> tuple[LoaderSpec, SameData]:
@@ -43,8 +47,14 @@ def run_code(code: str, loader: Any) -> Any:
     is one: what workers send back must be found by name."""
     from torch.utils.data import DataLoader
 
-    module: Any = types.ModuleType(f"toggle_code_{len(sys.modules)}")
+    module: Any = types.ModuleType(f"{_MODULE}{next(_numbers)}")
     module.loader, module.DataLoader = loader, DataLoader
     sys.modules[module.__name__] = module
     exec(compile(code, "<code of a toggle>", "exec"), vars(module))
     return module.loader
+
+
+def forget_code() -> None:
+    """Let go of the modules of `run_code`, and of the loaders and mapped files that they hold."""
+    for name in [name for name in sys.modules if name.startswith(_MODULE)]:
+        del sys.modules[name]
