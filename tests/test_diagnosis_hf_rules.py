@@ -284,6 +284,7 @@ def test_workers_without_a_shard_are_the_cause() -> None:
         "The stream is one shard, so one worker does all the work and the other 3 stand idle"
     )
     assert "num_workers=1 does the same" in found.advice
+    assert found.toggles == ("hf_reshard",)  # fewer workers would be no cure
 
 
 def test_a_transform_that_is_not_kept_by_choice_is_told_where_nothing_else_is_found() -> None:

@@ -16,7 +16,7 @@ from jupyter_ioscope.storage import filesystems
 from jupyter_ioscope.trials.compare import compare
 from jupyter_ioscope.trials.toggles import buffered_open, local_copy, packed_files
 from jupyter_ioscope.trials.toggles._copies import LocalCopies
-from jupyter_ioscope.trials.toggles._pack import Limits, make_pack
+from jupyter_ioscope.trials.toggles._pack import Limits, Pack, make_pack
 from jupyter_ioscope.trials.toggles.buffered_open import BufferedOpen
 from tests.io_causes import slow_mount as slow
 from tests.toggle_trials import compiles, tried
@@ -119,6 +119,21 @@ def test_spawned_workers_read_the_pack_too(folder: Path) -> None:
 def test_one_file_for_all_samples_is_refused(folder: Path) -> None:
     with pytest.raises(TrialError, match="no file for each sample"):
         tried(packed_files.TOGGLE, DataLoader(Files(folder, "one"), batch_size=8))
+
+
+@pytest.mark.parametrize("sizes", [(0, 10, 16_384, 16_385, 70_000), (0, 0)])
+def test_parts_of_any_size_are_the_bytes_of_their_files(
+    tmp_path: Path, sizes: tuple[int, ...]
+) -> None:
+    wanted = {str(tmp_path / f"{n}.bin"): os.urandom(size) for n, size in enumerate(sizes)}
+    for path, data in wanted.items():
+        Path(path).write_bytes(data)
+    target = str(tmp_path / "pack")
+    make_pack([str(tmp_path)], {".bin"}, target, Limits(1000, 1 << 30, 30))
+    pack = Pack(target)
+    for path, data in wanted.items():
+        with pack.opened(path, "rb", -1) as file:
+            assert (file.read(), file.name) == (data, path)
 
 
 def test_packing_stops_at_its_limits(folder: Path, tmp_path: Path) -> None:

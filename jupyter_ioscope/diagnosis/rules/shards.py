@@ -50,7 +50,8 @@ def judge(facts: Facts) -> Finding | None:
         ),
         advice=_advice(facts, workers, shards),
         where=facts.where(),
-        toggles=("hf_reshard", "fewer_workers") if shards > 0 else ("fewer_workers",),
+        # Fewer workers do the same: they cure nothing, and free what the idle ones hold.
+        toggles=("hf_reshard",) if shards > 0 else (),
         refines=_GENERAL,
     )
 
