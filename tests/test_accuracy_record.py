@@ -16,9 +16,12 @@ from tests.accuracy.processes import environment
 from tests.accuracy.record import record, result_of, severest_name
 
 QUICK = """
+import os
 import time
 from torch.utils.data import DataLoader
 EPOCHS = 2
+def prepare():
+    assert not os.path.exists(os.path.join(os.environ["IOSCOPE_ACCURACY_DATA"], "broken"))
 def make_loader():
     return DataLoader(range(60), batch_size=2)
 def consume(batch):
@@ -31,7 +34,7 @@ def test_a_case_is_profiled_in_a_process_of_its_own_and_judged_from_the_file(
     tmp_path: Path,
 ) -> None:
     cases = tmp_path / "cases"
-    for name, text in (("quick", QUICK), ("broken", "import nowhere_at_all"), ("hangs", HANGS)):
+    for name, text in (("quick", QUICK), ("broken", BROKEN), ("hangs", HANGS)):
         (cases / name).mkdir(parents=True)
         (cases / name / "slow.py").write_text(text)
     labels = {"quick": [HEALTHY], "broken": ["decode_cpu"], "hangs": ["fork_deadlock"]}
@@ -50,6 +53,11 @@ def test_a_case_is_profiled_in_a_process_of_its_own_and_judged_from_the_file(
     assert not list(kept.glob("*/*.new*"))
 
 
+BROKEN = """
+import os
+os.mkdir(os.path.join(os.environ["IOSCOPE_ACCURACY_DATA"], "broken"))  # a case's data goes with it
+import nowhere_at_all
+"""
 HANGS = "import time\ntime.sleep(600)"
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tests.accuracy.corpus import own, written_blind
 from tests.accuracy.entries import BLIND, Entry, external
-from tests.accuracy.judge import Verdict, judged, lines
+from tests.accuracy.judge import Verdict, judged, lines, named
 from tests.accuracy.page import figures, page
 from tests.accuracy.record import DEADLINE_S, FIRST_SEVERITY, TIERS, record
 from tests.bench.measure import machine
@@ -41,7 +41,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def profile_all(folder: Path, arguments: argparse.Namespace) -> list[str]:
     """Record what was asked for; what went wrong."""
-    entries = [entry for entry in wanted(arguments) if arguments.only in entry.name]
+    entries = [entry for entry in wanted(arguments) if named(entry.name, arguments.only)]
     failed: list[str] = []
     for tier in arguments.tiers:
         chosen = [entry for entry in entries if tier == TIERS[0] or in_every_tier(entry)]

@@ -52,6 +52,11 @@ class Entry:
         return self.group.endswith(" fixed")
 
     @property
+    def case(self) -> str:
+        """The folder's name of a loader in a file; empty for one of this package."""
+        return Path(self.source).parent.name if self.source.endswith(".py") else ""
+
+    @property
     def file_name(self) -> str:
         return self.name.replace("/", "~").replace(" ", "_")
 

@@ -76,7 +76,7 @@ def judged(folder: Path, only: str = "", jobs: int = 2) -> list[Verdict]:
     chosen = [
         path
         for path in sorted(folder.glob(f"*/*{RESULT}"))
-        if ".new." not in path.name and _wanted(path.name.removesuffix(RESULT), only)
+        if ".new." not in path.name and named(path.name.removesuffix(RESULT), only)
     ]
     if jobs < 2 or len(chosen) < 4:
         return [judge_one(path) for path in chosen]
@@ -84,7 +84,8 @@ def judged(folder: Path, only: str = "", jobs: int = 2) -> list[Verdict]:
         return list(pool.map(partial(judge_one), chosen, chunksize=4))
 
 
-def _wanted(name: str, only: str) -> bool:
+def named(name: str, only: str) -> bool:
+    """Whether `only` is part of the name, or a pattern of it."""
     name = name.replace("~", "/")
     return not only or only in name or fnmatch.fnmatch(name, only)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -43,6 +44,8 @@ def record(
             print(said or "recorded", file=sys.stderr, flush=True)
             if said and not said.startswith("skipped: "):
                 failed.append(f"{tier} {entry.name}: {said}")
+            if entry.case and not any(row.case == entry.case for row in entries[number:]):
+                shutil.rmtree(Path(data) / entry.case, ignore_errors=True)  # together 6 GB
     return failed
 
 
