@@ -89,17 +89,30 @@ def test_a_hundred_thousand_stacks_and_fifty_thousand_batches_stay_within_the_li
 
 def test_flame_graphs_are_cut_first_then_the_timeline_then_the_picture_goes() -> None:
     value = builders.without(profile(), stacks=many_stacks(2000))
-    made = [
-        mime_bundle(value, diagnosis(), limit_bytes=limit)
-        for limit in (400_000, 100_000, 67_000, 36_000)
-    ]
-    for bundle, limit in zip(made, (400_000, 100_000, 67_000, 36_000), strict=True):
+    limits = (400_000, 100_000, 74_000, 67_000, 36_000)
+    made = [mime_bundle(value, diagnosis(), limit_bytes=limit) for limit in limits]
+    for bundle, limit in zip(made, limits, strict=True):
         assert saved_bytes(bundle) <= limit
-    roomy, cut, thin, bare = made
-    assert frames(roomy) > frames(cut) > frames(thin)
-    assert points(roomy) == points(cut) > points(thin)
+    roomy, cut, thin, without, bare = made
+    assert frames(roomy) > frames(cut) > frames(thin) > 0
+    assert points(roomy) == points(cut) > points(thin) > 0
     assert all("image/png" in bundle for bundle in (roomy, cut, thin))
-    assert "image/png" not in bare
+    # its room goes to what can be dug in
+    assert "image/png" not in without
+    assert frames(without) > frames(thin)
+    assert points(without) > points(thin)
+    assert frames(bare) < frames(without)
+
+
+def test_what_was_tried_takes_the_place_of_the_picture_not_of_what_can_be_dug_in() -> None:
+    value = builders.without(profile(), stacks=many_stacks(2000))
+    tried = [builders.comparison(2.4, pairs=20)] * 6
+    made = mime_bundle(value, diagnosis(), builders.offers(), tried, limit_bytes=100_000)
+    assert "image/png" in mime_bundle(value, diagnosis(), builders.offers(), limit_bytes=100_000)
+    assert "image/png" not in made
+    assert len(made[MIME]["comparisons"]) == 6
+    assert frames(made) >= 80
+    assert points(made) >= 60
 
 
 def test_a_picture_that_was_left_out_is_said_in_every_form() -> None:

@@ -55,7 +55,7 @@ def prepare(target: Any, folder: str) -> Prepared:
     )  # fmt: skip
     batches = _batches(target)
     return Prepared(
-        f"{type(target).__name__} with {workers} workers"
+        f"{type(target).__name__} with {workers} worker{'s' * (workers != 1)}"
         + ("" if target.num_workers else " (it has none; two were used)"),
         tuple(arms),
         tables=functools.partial(_table, arms),

@@ -37,6 +37,9 @@ _SIZES = tuple(
         (160, 120), (160, 60), (80, 60), (80, 30), (40, 16), (0, 0),
     )
 )  # fmt: skip
+# A picture is for places that show nothing else: it goes before flame graphs and timeline are so
+# small that nobody can dig in them.
+_BESIDE_A_PICTURE = tuple(size for size in _SIZES if size.frames >= 80 and size.points >= 60)
 
 
 def mime_bundle(
@@ -51,8 +54,9 @@ def mime_bundle(
 ) -> Bundle:
     """The output of one `display()`: MIME type -> content, as JSON values and text.
 
-    Bounded by `limit_bytes` as saved in a notebook: flame graphs are cut first, then the timeline
-    thinned, then the picture left out (which the report then says), then long lists shortened.
+    Bounded by `limit_bytes` as saved in a notebook: flame graphs are cut and the timeline is
+    thinned first, then the picture left out (which the report then says), then both are cut
+    further, then long lists shortened.
     """
     grown = all_trees(profile)
     report = report_payload(
@@ -64,7 +68,8 @@ def mime_bundle(
     timelines = {_SIZES[0].points: report["timeline"]}  # a long run takes its time to thin
     for candidate, picture in _candidates(report, png):
         bundle = _without_payload(candidate, picture)
-        if _fit(bundle, candidate, profile, grown, timelines, limit_bytes):
+        sizes = _SIZES if picture is None else _BESIDE_A_PICTURE
+        if _fit(bundle, candidate, profile, grown, timelines, sizes, limit_bytes):
             return bundle
     return bundle
 
@@ -92,10 +97,11 @@ def _fit(
     profile: Profile,
     grown: Sequence[Tree],
     timelines: dict[int, ITimeline],
+    sizes: Sequence[Size],
     limit_bytes: int,
 ) -> bool:
     """Puts the largest payload into `bundle` that keeps it within the limit."""
-    for size in _SIZES:
+    for size in sizes:
         report["flames"] = flames(grown, size.frames) if size.frames else []
         if size.points not in timelines:
             timelines[size.points] = timeline(profile, max(2, size.points))

@@ -117,6 +117,7 @@ def find_it_in_the_saved_notebook(lab: Lab) -> None:
     outputs = [output.get("data", {}) for output in saved["cells"][1]["outputs"]]
     (report,) = [data for data in outputs if MIME in data]
     assert report[MIME]["comparisons"][-1]["verdict"] == "faster"
+    assert report[MIME]["flames"]  # what was tried takes no room from what can be dug in
     assert "× faster" in "".join(report["text/html"]).replace("\u00a0", " ")
 
 
