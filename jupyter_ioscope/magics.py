@@ -16,6 +16,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
+from jupyter_ioscope import debugger
 from jupyter_ioscope.api import Recording
 from jupyter_ioscope.capture.cells import CellMap
 from jupyter_ioscope.capture.interrupts import held_interrupts
@@ -95,6 +96,8 @@ class Magic:
                 say(f"ioscope does not record this cell ({type(ours).__name__}: {ours})")
                 return
             self._options, self._recording, self._live = options, recording, live
+            if debugger.is_on(self.shell):
+                say(debugger.HOLDS_WORKERS)  # now: a cell that hangs has no end to say it at
             if live is not None:
                 live.start()
             if held.interrupted:
@@ -257,7 +260,9 @@ def _recorded(recording: Recording) -> str:
         profile = recording.profile
     except IoscopeError:
         return "ioscope recorded nothing"
-    return f"ioscope recorded {len(profile.batches)} batches in {profile.wall_s:.1f} s"
+    count = len(profile.batches)
+    batches = "batch" if count == 1 else "batches"
+    return f"ioscope recorded {count:,} {batches} in {profile.wall_s:.1f} s"
 
 
 _loaded: dict[int, Magic] = {}

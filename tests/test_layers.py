@@ -15,7 +15,8 @@ NAME = "jupyter_ioscope"
 # Layer of a module, by its first path component below the package. A layer may import from those
 # listed for it, and from itself.
 GROUND = {
-    "arguments", "block_trace", "errors", "optional", "paths", "process_stat", "registry", "units",
+    "arguments", "block_trace", "debugger", "errors", "optional", "paths", "process_stat",
+    "registry", "units",
 }  # fmt: skip
 ALLOWED = {
     "ground": set(),

@@ -86,6 +86,17 @@ def test_a_profiled_cell_shows_its_report_and_keeps_its_own_output(kernel: Kerne
     assert 5_000 < len(saved.encode()) <= 150_000
 
 
+def test_a_debugger_that_is_on_is_told_before_the_cell_runs(kernel: Kernel) -> None:
+    switch = "get_ipython().kernel.debugger.is_started = "
+    kernel.run(switch + "True")
+    outputs = kernel.run("%%ioscope --quiet\nprint('mine')")
+    kernel.run(switch + "False")
+    told = "".join(output.get("text", "") for output in outputs)
+    assert re.search("debugger is on.*mine", told, re.DOTALL)
+    outputs = kernel.run("%%ioscope --quiet\nprint('mine')")
+    assert [output["text"] for output in outputs] == ["mine\n"]
+
+
 def test_a_failing_cell_has_the_traceback_it_would_have_without_the_magic(kernel: Kernel) -> None:
     kernel.run("data.bad = 22")
     try:

@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from jupyter_ioscope.debugger import undebugged
+
 _END_S = 3.0  # the helper may be busy ending py-spy
 _ROOT = str(Path(__file__).resolve().parent.parent.parent)
 # Run by -c and not by -m: -m puts the current folder first on the path, and a user's own
@@ -37,14 +39,15 @@ class HelperLink:
         environment = {name: text for name, text in os.environ.items() if name not in hidden}
         command = [sys.executable, "-c", _CODE, _ROOT, "--parent", str(os.getpid())]
         try:
-            self._process = subprocess.Popen(
-                [*command, "--proc", proc, "--sys", sys_root],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-                env=environment,
-            )
+            with undebugged():
+                self._process = subprocess.Popen(
+                    [*command, "--proc", proc, "--sys", sys_root],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                    env=environment,
+                )
         except OSError as error:
             raise HelperError(f"the helper process could not be started: {error}") from error
         assert self._process.stdin is not None

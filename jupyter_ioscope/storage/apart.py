@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jupyter_ioscope.debugger import undebugged
 from jupyter_ioscope.errors import CaptureError, InputError
 from jupyter_ioscope.units import seconds
 
@@ -126,13 +127,14 @@ def _started(job: str, arguments: dict[str, Any]) -> subprocess.Popen[bytes]:
         raise CaptureError("this Python does not know its own executable")
     request = json.dumps({"job": job, "parent": os.getpid(), **arguments})
     try:
-        return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _CODE, _ROOT, request],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        with undebugged():
+            return subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _CODE, _ROOT, request],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
     except OSError as error:
         raise CaptureError(f"the measuring process could not be started: {error}") from error
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from jupyter_ioscope.debugger import undebugged
 from jupyter_ioscope.optional import installed
 from jupyter_ioscope.trials.toggles._jpeg_swap import DECODERS
 
@@ -57,9 +58,10 @@ def _asked(paths: tuple[str, ...], side: int) -> DecodeTimes | None:
     request = json.dumps({"paths": paths, "side": side}).encode()
     command = [sys.executable, "-c", _CODE, os.pathsep.join(sys.path)]
     try:
-        done = subprocess.run(
-            command, input=request, capture_output=True, timeout=_WAIT_S, start_new_session=True
-        )
+        with undebugged():
+            done = subprocess.run(
+                command, input=request, capture_output=True, timeout=_WAIT_S, start_new_session=True
+            )
         told = json.loads(done.stdout.splitlines()[-1])
         return _times(told["rows"])
     except (OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError):

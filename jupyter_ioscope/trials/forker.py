@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
+from jupyter_ioscope.debugger import undebugged
+
 
 class Forker:
     """A daemon thread that runs functions one after the other."""
@@ -31,7 +33,8 @@ class Forker:
         while True:
             function, future = self._todo.get()
             try:
-                future.set_result(function())
+                with undebugged():
+                    future.set_result(function())
             except BaseException as error:
                 future.set_exception(error)
             del function, future  # the function holds the user's objects
