@@ -46,11 +46,33 @@ function named<T extends HTMLElement>(element: T, name: string): T {
   return element;
 }
 
-/** Room for what may be wider than the report: the arrow keys scroll it. */
+/** Room for what may be wider than the report. */
 export function scrolling(child: HTMLElement, name: string): HTMLElement {
   const element = put(make('div', 'ioscope-scroll'), child);
+  return named(scrolledByKeys(element, child), name);
+}
+
+/**
+ * A stop of the Tab key while, and only while, there is something that the arrow keys could scroll.
+ * Where the browser does not tell sizes it stays one. `content` is what may grow by itself. The
+ * observer goes with the elements: hosts take outputs out of the page and put them back.
+ */
+export function scrolledByKeys<T extends HTMLElement>(element: T, ...content: Element[]): T {
   element.tabIndex = 0;
-  return named(element, name);
+  if (typeof ResizeObserver === 'undefined') {
+    return element;
+  }
+  const observer = new ResizeObserver(() => {
+    const wider = element.scrollWidth > element.clientWidth + 1; // sizes are rounded
+    const higher = element.scrollHeight > element.clientHeight + 1;
+    if (wider || higher || element === document.activeElement) {
+      element.tabIndex = 0;
+    } else {
+      element.removeAttribute('tabindex');
+    }
+  });
+  [element, ...content].forEach(one => observer.observe(one));
+  return element;
 }
 
 export function button(text: string, className = ''): HTMLButtonElement {

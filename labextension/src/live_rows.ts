@@ -6,49 +6,58 @@ import type { IRow } from './live_link';
 const KEPT_MS = 120_000;
 const WIDTH = 100;
 const HEIGHT = 24;
+const LINE = { fill: 'none', 'vector-effect': 'non-scaling-stroke' };
+const CURVE = {
+  class: 'ioscope-live-curve',
+  viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+  preserveAspectRatio: 'none',
+  'aria-hidden': 'true'
+};
 
 interface IPoint {
   time: number;
-  value: number;
+  /** null where a reading was missing: the curve ends there */
+  value: number | null;
 }
 
 class Row {
   constructor(label: string) {
-    this.line = svg('polyline', { fill: 'none', 'vector-effect': 'non-scaling-stroke' });
-    const curve = svg('svg', {
-      class: 'ioscope-live-curve',
-      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-      preserveAspectRatio: 'none',
-      'aria-hidden': 'true'
-    });
-    put(curve, this.line);
-    put(this.element, make('span', 'ioscope-live-label', label), curve, this.text);
+    put(this.element, make('span', 'ioscope-live-label', label), this.curve, this.text);
   }
 
   show(row: IRow, now: number): void {
     this.text.textContent = row.value === null ? '–' : row.text;
     this.element.title = row.why ? `${row.label}: not measured: ${row.why}` : row.label;
-    this.element.classList.toggle('ioscope-live-missing', row.value === null);
-    if (row.value !== null) {
-      this.points.push({ time: now, value: row.value });
-    }
-    while (this.points.length && this.points[0].time < now - KEPT_MS) {
+    this.points.push({ time: now, value: row.value });
+    while (this.points[0].time < now - KEPT_MS) {
       this.points.shift();
     }
-    const seen = Math.max(0, ...this.points.map(point => point.value));
-    this.draw(row.most ?? seen, now);
+    const seen = this.points.flatMap(({ value }) => (value === null ? [] : [value]));
+    // what ended a moment ago, a cell's throughput, is still a part of the last two minutes
+    this.element.classList.toggle('ioscope-live-missing', !seen.length);
+    this.most = row.value === null ? this.most : row.most;
+    this.draw(this.most ?? Math.max(0, ...seen), now);
   }
 
   private draw(most: number, now: number): void {
     const x = (time: number) => WIDTH * (1 - (now - time) / KEPT_MS);
     const y = (value: number) => HEIGHT - 1 - (HEIGHT - 2) * (most > 0 ? Math.min(1, value / most) : 0);
-    const places = this.points.map(({ time, value }) => `${x(time).toFixed(1)},${y(value).toFixed(1)}`);
-    this.line.setAttribute('points', places.join(' '));
+    const stretches: string[][] = [[]];
+    for (const { time, value } of this.points) {
+      if (value !== null) {
+        stretches[stretches.length - 1].push(`${x(time).toFixed(1)},${y(value).toFixed(1)}`);
+      } else if (stretches[stretches.length - 1].length) {
+        stretches.push([]);
+      }
+    }
+    const lines = stretches.filter(places => places.length).map(places => places.join(' '));
+    this.curve.replaceChildren(...lines.map(points => svg('polyline', { ...LINE, points })));
   }
 
   readonly element = make('li', 'ioscope-live-row');
-  private readonly line: SVGElement;
+  private readonly curve = svg('svg', CURVE);
   private readonly text = make('span', 'ioscope-live-value', '–');
+  private most: number | null = null;
   private readonly points: IPoint[] = [];
 }
 

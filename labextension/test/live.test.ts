@@ -43,6 +43,26 @@ describe('live rows', () => {
     assert.deepEqual(points(rows, 'cpu'), []);
   });
 
+  test('keep the curve of a cell that has ended, apart from that of the next one', () => {
+    const rows = new LiveRows();
+    const ended = { ...CPU, value: null, text: '–', why: 'no cell' };
+    const curves = () =>
+      [...rows.element.querySelectorAll('polyline')].map(one => one.getAttribute('points'));
+    const missing = () => rows.element.querySelector('.ioscope-live-missing') !== null;
+    rows.show([ended], 0);
+    assert.ok(missing());
+    [1, 2].forEach(second => rows.show([{ ...CPU, most: 4 }], 1000 * second));
+    rows.show([ended], 3000);
+    assert.deepEqual(curves(), ['98.3,17.5 99.2,17.5']); // on the scale that it had
+    assert.equal(rows.element.querySelector('.ioscope-live-value')?.textContent, '–');
+    assert.ok(!missing());
+    rows.show([{ ...CPU, most: 4 }], 4000);
+    assert.equal(curves().length, 2);
+    rows.show([ended], 200_000);
+    assert.deepEqual(curves(), []);
+    assert.ok(missing());
+  });
+
   test('texts stay texts', () => {
     const rows = new LiveRows();
     rows.show([{ ...CPU, label: '<img src=x>', text: '<b>1</b>', why: '<i>' }], 0);

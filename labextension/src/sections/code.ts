@@ -1,5 +1,5 @@
 import type { Disposables } from '../disposables';
-import { button, make, put } from '../dom';
+import { button, make, put, scrolledByKeys } from '../dom';
 import type { IHost } from '../host';
 
 /** Code to take away: shown, copied, or put into a cell below. */
@@ -21,8 +21,7 @@ export function codeBlock(code: string, host: IHost, life: Disposables): HTMLEle
     });
   });
   put(actions, copy, said);
-  const block = put(make('pre'), source);
-  block.tabIndex = 0; // the arrow keys scroll it
+  const block = scrolledByKeys(put(make('pre'), source));
   return put(element, block, actions);
 }
 
