@@ -82,8 +82,11 @@ def ratio_range(low: float, high: float) -> str:
 
 
 def plus_minus(value: float, error: float, digits: int = 2) -> str:
-    """`value ± error`, both with the decimals that the error's first digits deserve."""
-    if not math.isfinite(error) or error <= 0:
+    """`value ± error`, both with the decimals that the error's first digits deserve.
+
+    An error below a millionth of the value is that of adding floats, and is left out like none.
+    """
+    if not math.isfinite(error) or error <= 1e-6 * abs(value):
         return significant(value, 3)
     decimals = max(0, digits - 1 - math.floor(math.log10(error)))
     return f"{value:,.{decimals}f}{NBSP}±{NBSP}{error:,.{decimals}f}"

@@ -23,7 +23,12 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader  # noqa: E402
 
 from jupyter_ioscope import api  # noqa: E402
-from jupyter_ioscope.errors import InputError, IoscopeError, ProfileFileError  # noqa: E402
+from jupyter_ioscope.errors import (  # noqa: E402
+    CaptureError,
+    InputError,
+    IoscopeError,
+    ProfileFileError,
+)
 from tests import leftovers  # noqa: E402
 from tests.loaders_under_test import (  # noqa: E402
     Hangs,
@@ -152,6 +157,18 @@ def test_a_recording_inside_a_recording_is_refused_and_harms_neither() -> None:
             api.profile().start()
         list(DataLoader(Numbers(8), batch_size=4))
     assert len(outer.batches) == 2
+
+
+def test_without_a_place_for_temporary_files_a_sentence_says_what_to_set(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "absent"))
+    with pytest.raises(CaptureError, match="set TMPDIR"):
+        api.profile().start()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with api.profile(stacks=False) as p:  # nothing was kept of the first one
+        list(DataLoader(Numbers(8), batch_size=4))
+    assert len(p.batches) == 2
 
 
 def test_a_failure_of_our_own_stops_the_recording_and_not_the_loop(

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from jupyter_ioscope.diagnosis.diagnose import diagnose
-from jupyter_ioscope.model.diagnosis import Finding, Unknown
+from jupyter_ioscope.model.diagnosis import Finding, Throughput, Unknown
 from jupyter_ioscope.model.profile import Cost, Gap, Profile
 from jupyter_ioscope.views import shapes
 from jupyter_ioscope.views.payload import (
@@ -221,6 +221,13 @@ def test_a_figure_has_one_name_whatever_is_known_of_it() -> None:
     assert empty["peak memory"] == "not measured"
     assert re.fullmatch(r"\d+ in [\d.]+ s", full["batches recorded"])
     assert "±" in full["steady throughput"]
+
+
+def test_what_adding_floats_leaves_is_no_doubt_of_a_throughput() -> None:
+    throughput = Throughput(3478.26, 1.6e-13, 434.8, 0.25, 3000, 24_000)
+    figure = report_payload(profile(), diagnosis(throughput=throughput))["figures"][0]
+    assert figure["label"] == "steady"
+    assert "±" not in figure["title"] + figure["whole"]
 
 
 def test_a_throughput_of_one_batch_is_not_called_steady() -> None:

@@ -135,7 +135,10 @@ class Profiler:
             self._folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)
         except OSError as error:
             _running.release()
-            raise CaptureError(f"no temporary folder for the records: {error}") from error
+            raise CaptureError(
+                f"no folder for the records can be made ({error}): set TMPDIR to one that can be "
+                "written to"
+            ) from error
         try:
             self._start()
         except BaseException:

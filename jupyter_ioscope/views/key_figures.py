@@ -34,7 +34,7 @@ def _throughput(throughput: Throughput | None) -> Iterator[IFigure]:
     unit = "samples" if throughput.samples > 0 else "batches"
     value = throughput.samples_per_s if throughput.samples > 0 else throughput.batches_per_s
     doubt = throughput.error if throughput.samples > 0 else 0.0
-    known = math.isfinite(doubt) and doubt > 0
+    known = math.isfinite(doubt) and doubt > 1e-6 * value  # less is what adding floats leaves
     word = "too few batches" if known and doubt > _VAGUE * value else "steady"
     yield IFigure(
         value=rate(value, unit),
