@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from jupyter_ioscope.trials.compare import Progress, compare
 from jupyter_ioscope.trials.delivery import Limit
 from jupyter_ioscope.trials.forker import forker
 from jupyter_ioscope.trials.isolation import Isolation
+from jupyter_ioscope.trials.process import _how
 from jupyter_ioscope.trials.progress import Reporter
 from jupyter_ioscope.trials.runner import Runner
 from jupyter_ioscope.trials.spec import spec_of
@@ -74,7 +76,9 @@ def test_an_arm_that_hangs_is_ended(
     workers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compare_module, "SILENCE_S", 1.5)
-    with pytest.raises(TrialError, match=r"arm [AB] hangs: it gave no batch for 1\.5"):
+    with pytest.raises(
+        TrialError, match=r"arm [AB] hangs: it gave no batch for 1\.5.*interrupt it"
+    ):
         compare(DataLoader(Hanging(), batch_size=4, **workers), toggles=["workers"], budget_s=5)
 
 
@@ -108,8 +112,20 @@ class Exiting(Sleeping):
 
 
 def test_an_arm_whose_process_vanishes_is_reported() -> None:
-    with pytest.raises(TrialError, match=r"arm A failed: its process ended .*exit status 3"):
+    with pytest.raises(
+        TrialError, match=r"arm A failed: its process ended .*exit status 3.*os\._exit"
+    ):
         compare(DataLoader(Exiting()), DataLoader(Sleeping()), budget_s=5)
+
+
+@pytest.mark.parametrize(
+    ("number", "does"),
+    [(signal.SIGSEGV, "faulthandler"), (signal.SIGKILL, "out of memory"), (signal.SIGBUS, "shm")],
+)
+def test_what_to_do_about_a_crash_is_said(number: signal.Signals, does: str) -> None:
+    text = _how(int(number))
+    assert text.startswith(f"was killed by {number.name}")
+    assert does in text
 
 
 def test_an_empty_loader_is_reported() -> None:

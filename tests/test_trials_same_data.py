@@ -203,3 +203,11 @@ def test_ragged_batches_are_compared_as_batches() -> None:
 
     found = check(DataLoader(DATA, 5, collate_fn=packed), num_workers=2)
     assert found.verdict == "identical"
+
+
+def test_epochs_too_long_to_be_seen_whole_are_told_apart_by_their_lengths() -> None:
+    long, longer = (DataLoader(Sleeping(count, 0.0), 8) for count in (600, 900))
+    found = check(long, longer, toggled=False)
+    assert found.verdict == "different"
+    assert "An epoch of A has 600 samples, one of B 900." in found.text
+    assert check(long, DataLoader(Sleeping(600, 0.0), 6), toggled=False).verdict == "identical"

@@ -17,8 +17,7 @@ from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.optional import loaded
 from jupyter_ioscope.trials import tree
 from jupyter_ioscope.trials.child import Job, failure
-from jupyter_ioscope.trials.outcome import Cancelled, Watch, result_of
-from jupyter_ioscope.units import seconds
+from jupyter_ioscope.trials.outcome import Cancelled, Watch, hanging, result_of
 
 _POLL_S = 0.05
 _MEMORY_EVERY_S = 0.25
@@ -82,7 +81,7 @@ def _wait(
             raise Cancelled
         now = time.monotonic()
         if now - heard > watch.silence_s:
-            raise TrialError(f"arm {arm} hangs: it gave no batch for {seconds(watch.silence_s)}")
+            raise hanging(arm, watch.silence_s)
         if now - looked >= _MEMORY_EVERY_S:
             looked = now
             peak[0] = max(peak[0], tree.memory_bytes([os.getpid(), *tree.descendants(os.getpid())]))

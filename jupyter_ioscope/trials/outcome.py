@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jupyter_ioscope.errors import TrialError
+from jupyter_ioscope.units import seconds
 
 
 class Cancelled(Exception):
@@ -27,6 +28,14 @@ class Watch:
 
     def cancelled(self) -> bool:
         return self.cancel is not None and self.cancel.is_set()
+
+
+def hanging(arm: str, silence_s: float) -> TrialError:
+    """What to say of an arm that gave no batch for so long."""
+    return TrialError(
+        f"arm {arm} hangs: it gave no batch for {seconds(silence_s)}; to see where, draw a batch "
+        "with num_workers=0 in a cell and interrupt it: the traceback ends at the line that waits"
+    )
 
 
 def result_of(message: dict[str, Any], arm: str) -> dict[str, Any]:

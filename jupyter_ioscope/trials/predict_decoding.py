@@ -42,7 +42,7 @@ def decoding_prediction(facts: Facts, toggle: str) -> Prediction | None:
     no picture could be timed, or the decoder is not installed.
 
     Raises:
-        NotMeasuredError: stacks or the bytes of a batch were not measured.
+        NotMeasuredError: stacks, fetches or the bytes of a batch were not measured.
     """
     decoder = DECODERS.get(toggle)
     if decoder is None or facts.work.fraction(_DECODE)[0] < _LEAST_PART or not _by_pil(facts):
@@ -128,10 +128,13 @@ def _ratios(facts: Facts, part: float, error: float) -> Iterator[float]:
 def _ratio(facts: Facts, part: float) -> float:
     """Throughput without that part of the fetches over that with it."""
     if part < 0:
-        return 1 / (1 + _ratio_of_gain(facts, -part))
-    return 1 / (1 - _ratio_of_gain(facts, part))
+        return 1 / (1 + _freed(facts, -part))
+    return 1 / (1 - _freed(facts, part))
 
 
-def _ratio_of_gain(facts: Facts, part: float) -> float:
+def _freed(facts: Facts, part: float) -> float:
+    """Part of the loop that is free without that part of the fetches. Stack samples are parts of
+    wall time, time in line for a core included: all of a fetch becomes that much shorter."""
     part = min(1.0, part)
-    return min(_MOST_BOUND, facts.gain(Without(part, off_cpu=part)).share)
+    effect = facts.replay.effect(Without(part, off_cpu=part))
+    return min(_MOST_BOUND, effect.freed * facts.reach)

@@ -14,8 +14,8 @@ from typing import Any
 
 from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.trials import tree
-from jupyter_ioscope.trials.outcome import Cancelled, Watch, result_of
-from jupyter_ioscope.units import bytes_text, seconds
+from jupyter_ioscope.trials.outcome import Cancelled, Watch, hanging, result_of
+from jupyter_ioscope.units import bytes_text
 
 _POLL_S = 0.05
 _MEMORY_EVERY_S = 0.25  # PSS costs the watched process about 0.5 ms a reading
@@ -58,9 +58,7 @@ class Child:
                 raise Cancelled
             now = time.monotonic()
             if now - heard > watch.silence_s:
-                raise TrialError(
-                    f"arm {self.arm} hangs: it gave no batch for {seconds(watch.silence_s)}"
-                )
+                raise hanging(self.arm, watch.silence_s)
             if now - looked >= _MEMORY_EVERY_S:
                 looked = now
                 self._look(watch.memory_bytes)
@@ -203,6 +201,22 @@ def _how(status: int | None) -> str:
         return "ended"
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
-        hint = " (often: out of memory)" if name == "SIGKILL" else ""
-        return f"was killed by {name}{hint}"
-    return f"ended without a result (exit status {os.WEXITSTATUS(status)})"
+        return f"was killed by {name}{_HINTS.get(name, '')}"
+    return (
+        f"ended without a result (exit status {os.WEXITSTATUS(status)}): something that the loader "
+        "calls ends its process (os._exit, or a library's own exit), as it would end your kernel"
+    )
+
+
+_CRASHED = (
+    "; the loader would end your kernel in the same way: a script with python -X faulthandler that "
+    "draws the batches prints the line"
+)
+_HINTS = {
+    "SIGKILL": " (often: out of memory): use fewer workers or smaller batches",
+    "SIGBUS": f" (often: /dev/shm is full, or a mapped file became shorter){_CRASHED}",
+    "SIGSEGV": _CRASHED,
+    "SIGABRT": _CRASHED,
+    "SIGFPE": _CRASHED,
+    "SIGILL": _CRASHED,
+}

@@ -69,7 +69,7 @@ class _Check:
         most = 2 * a.samples + 1 if a.complete else a.samples
         self.limit = Limit(most, 2 * _LIMIT.size_bytes, 60.0)
         b = self.deliver("B", self.spec_b, self.limit, None)
-        counts = self._counts(a, b)
+        counts = self._counts(a, b) or self._lengths(a, b)
         if counts is not None:
             return counts
         if a.split != b.split or (not a.split and self.spec_a.batch_size != self.spec_b.batch_size):
@@ -107,6 +107,17 @@ class _Check:
         else:
             text = f"B delivers more than the {a.samples} samples that A delivers in an epoch."
         return SameData("different", text, a.samples)
+
+    def _lengths(self, a: Delivered, b: Delivered) -> SameData | None:
+        """A verdict where an epoch is too long to be seen whole, and two loaders of their own tell
+        that they hold other numbers of samples."""
+        if self.toggled or (a.complete and b.complete):
+            return None
+        whole = [_epoch_samples(spec) for spec in (self.spec_a, self.spec_b)]
+        if None in whole or whole[0] == whole[1]:
+            return None
+        text = f"An epoch of A has {whole[0]:,} samples, one of B {whole[1]:,}."
+        return SameData("different", text, min(a.samples, b.samples))
 
     def _fewer(self, a: Delivered, b: Delivered) -> SameData:
         often, once = Counter(a.digests), Counter(b.digests)
@@ -242,6 +253,17 @@ class _Check:
             what = "their shapes vary too" if self.iterable else "indices agree, shapes vary too"
         text = f"{why}, so they were not compared value by value; {what} ({number} samples)."
         return SameData("not_checked", text, number)
+
+
+def _epoch_samples(spec: LoaderSpec) -> int | None:
+    """How many samples torch draws in an epoch; None where only drawing them tells."""
+    if spec.iterable or spec.direct or spec.batch_size is None or spec.prepared is not None:
+        return None
+    try:
+        number = len(spec.sampler)
+    except (TypeError, NotImplementedError):
+        return None
+    return number - number % spec.batch_size if spec.drop_last else number
 
 
 def _alike(one: Delivered, two: Delivered) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import mmap
 import os
@@ -75,26 +76,33 @@ class Pack:
 
 
 class Part(io.BytesIO):
-    """A file out of the pack. Its own descriptor is opened when somebody asks for one."""
+    """A file out of the pack. A descriptor of its file is opened when somebody asks for one, and
+    closed with the object: a `close` of its own would cost every sample as much as the read."""
 
     mode: Any = "rb"
     name: Any = ""
-    _fd = -1
+    _own: _Descriptor | None = None
 
     def fileno(self) -> int:
-        if self._fd < 0:
-            self._fd = os.open(self.name, os.O_RDONLY | os.O_CLOEXEC)
-        os.lseek(self._fd, self.tell(), os.SEEK_SET)
-        return self._fd
-
-    def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-        io.BytesIO.close(self)
+        at = self.tell()
+        if self._own is None:
+            self._own = _Descriptor(self.name)
+        os.lseek(self._own.fd, at, os.SEEK_SET)
+        return self._own.fd
 
     def writable(self) -> bool:
         return False
+
+
+class _Descriptor:
+    """Of an open file, as long as this lives."""
+
+    def __init__(self, path: str) -> None:
+        self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):
+            os.close(self.fd)
 
 
 def make_pack(roots: list[str], suffixes: set[str], target: str, limits: Limits) -> tuple[int, str]:

@@ -94,10 +94,10 @@ def code(spec: LoaderSpec) -> str:
         '    np.save(f"{target}.offsets.npy", np.array(offsets))\n'
         "\n"
         "\n"
-        "# in the dataset: self.fd = os.open(target, os.O_RDONLY); self.at = np.load(...)\n"
+        "# in the dataset, once in each process: self.at = np.load(...).tolist() and\n"
+        "# self.pack = mmap.mmap(os.open(target, os.O_RDONLY), 0, prot=mmap.PROT_READ)\n"
         "def data(self, index):\n"
-        "    start, end = int(self.at[index]), int(self.at[index + 1])\n"
-        "    return os.pread(self.fd, end - start, start)"
+        "    return self.pack[self.at[index] : self.at[index + 1]]"
     )
 
 
