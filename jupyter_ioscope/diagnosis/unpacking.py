@@ -7,6 +7,7 @@ for a descriptor; everything else is unpickled in C, which leaves no frame below
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from jupyter_ioscope.diagnosis.steps import consumer_stacks
@@ -42,15 +43,27 @@ def unpacking(profile: Profile) -> Unpacking:
         below = _below_get(frames)
         if below is None:
             continue
-        files = [frame.file.replace("\\", "/") for frame in below]
-        if any(part in file for file in files for part in _TENSORS):
+        if _any_of(below, _TENSORS):
             tensors += stack.count
-        elif not any(part in file for file in files for part in _PIPE):
+        elif not _any_of(below, _PIPE):
             objects += stack.count
     return Unpacking(objects, tensors)
 
 
-def _below_get(frames: list[Frame]) -> list[Frame] | None:
+def waits_for_batch(frames: Sequence[Frame]) -> bool:
+    """Whether a stack of the consumer that asks for a batch waits for one to come, and does not
+    take one apart that is there."""
+    below = _below_get(frames)
+    if below is None:  # it waits for the thread that pins
+        return True
+    return not _any_of(below, _TENSORS) and _any_of(below, _PIPE)
+
+
+def _any_of(frames: Sequence[Frame], files: Sequence[str]) -> bool:
+    return any(part in frame.file.replace("\\", "/") for frame in frames for part in files)
+
+
+def _below_get(frames: Sequence[Frame]) -> Sequence[Frame] | None:
     """Frames below the queue's `get`; None where it is not in the stack."""
     for at, frame in enumerate(frames):
         if frame.file.replace("\\", "/").endswith(_GET) and frame.name.endswith("get"):

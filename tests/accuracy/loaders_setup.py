@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, WeightedRandomSampler
+from torch.utils.data import DataLoader, Sampler, WeightedRandomSampler
 
 from tests.accuracy.loader import STEPS_BESIDE, TINY, Items, Loader, compute
 
@@ -34,6 +35,26 @@ class ReadsIndexFirst(Loader):
         weights = [1 / counts[label] for label in labels]
         sampler = WeightedRandomSampler(weights, 800)
         return DataLoader(Items(len(labels), lambda index: TINY), batch_size=16, sampler=sampler)
+
+
+class DrawsForEachBatch(Loader):
+    """A batch sampler weighs all rows anew, and draws without replacement, for every batch."""
+
+    causes = ("first_batch_setup",)
+    advice = ("once", "slices")
+    severities = ("severe", "clear")
+
+    def make_loader(self) -> DataLoader[Any]:
+        rows, draw = 1_000_000, np.random.default_rng(0)
+        hardness = draw.random(rows)
+
+        class Hard(Sampler[list[int]]):
+            def __iter__(self) -> Iterator[list[int]]:
+                for _ in range(120):
+                    chance = hardness / hardness.sum()
+                    yield draw.choice(rows, 32, replace=False, p=chance).tolist()
+
+        return DataLoader(Items(rows, lambda index: TINY), batch_sampler=Hard(), num_workers=2)
 
 
 class Notes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._blocked import overlap_advice
+from jupyter_ioscope.diagnosis.rules._remedies import ASKS_MANAGER, asks_manager
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
@@ -47,7 +48,7 @@ def judge(facts: Facts) -> Finding | None:
             else "",
             _words.where_line(facts),
         ),
-        advice=f"{_START} {_more(facts, computes)}".strip(),
+        advice=_advice(facts, computes),
         toggles=("workers",),
         where=facts.where(),
         refines=("no_workers_latency_bound",) if computes >= _COMPUTES else (),
@@ -58,6 +59,12 @@ def _cause(facts: Facts, computes: float) -> str:
     if computes < _COMPUTES:
         return "blocked_unseen"
     return "no_workers_cpu_bound" if facts.alone else "decode_cpu"
+
+
+def _advice(facts: Facts, computes: float) -> str:
+    if asks_manager(facts):  # one process serves all of them: more that ask do not help
+        return f"{ASKS_MANAGER[0].upper()}{ASKS_MANAGER[1:]}."
+    return f"{_START} {_more(facts, computes)}".strip()
 
 
 def _more(facts: Facts, computes: float) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from jupyter_ioscope.diagnosis.cycles import Without
 from jupyter_ioscope.diagnosis.facts import NOISE_SHARE, Facts, Gain
+from jupyter_ioscope.diagnosis.order_of_samples import order_part
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.unpacking import unpacking
@@ -55,12 +56,15 @@ _OBJECTS = _Kind(
 
 def judge(facts: Facts) -> Finding | None:
     """What the loop would gain if batches came across for nothing. Of the time that bringing them
-    across stood in line for a core, only what it stood behind this loop's own threads."""
+    across stood in line for a core, only what it stood behind this loop's own threads. What a
+    sampler takes in between is no hand-over."""
     main = facts.waits.consumer
     if facts.alone or main is None or not facts.batches:
         return None
-    gain = _own_gain(facts)
-    cost_s = fmean([turn.main for epoch in facts.replay.epochs for turn in epoch]) / 1e9
+    carries = 1 - order_part(facts)[0]
+    gain = _own_gain(facts, carries)
+    turns = [turn.main for epoch in facts.replay.epochs for turn in epoch]
+    cost_s = carries * fmean(turns) / 1e9
     objects = int(median([row.tensors for row in facts.fetches]))
     size = median([row.batch_bytes for row in facts.fetches])
     fetch_s = fmean([row.fetch_ns for row in facts.fetches]) / 1e9
@@ -70,7 +74,7 @@ def judge(facts: Facts) -> Finding | None:
     elif kind is _OBJECTS and objects <= MANY_TENSORS and _rebuilds(facts):
         kind = _carried_dearly(facts)
     elif kind.cause == "workers_overhead":
-        alone = _alone_share(facts)
+        alone = _alone_share(facts, (1 - carries) * sum(turns))
         if alone > gain.share >= NOISE_SHARE:  # without workers their crowding goes as well
             gain = Gain(alone, min(gain.low, alone), max(gain.high, alone))
         elif alone < NOISE_SHARE:
@@ -83,7 +87,7 @@ def judge(facts: Facts) -> Finding | None:
         title=kind.title,
         evidence=(
             f"Taking over a batch costs the main process {seconds(cost_s)}; "
-            f"{percent(main.fraction('hand_over'))} of the loop's time is hand-over. "
+            f"{percent(carries * main.fraction('hand_over'))} of the loop's time is hand-over. "
             f"Making it takes a worker {seconds(fetch_s)}.",
             _holds(kind, objects, size),
             _words.taken_line(facts),
@@ -106,8 +110,9 @@ def _holds(kind: _Kind, objects: int, size: float) -> str:
     )
 
 
-def _own_gain(facts: Facts) -> Gain:
+def _own_gain(facts: Facts, carries: float) -> Gain:
     """Gain without hand-over: its CPU time, and its waiting as far as that is the loop's own.
+    `carries` is the part of the main process's time in `next()` that is hand-over.
 
     Hand-over off the CPU is mostly threads that wait for a core (`Facts.gain_queue`); with other
     programs on the cores they wait for those, and nothing done to the batches helps.
@@ -117,7 +122,7 @@ def _own_gain(facts: Facts) -> Gain:
     whole_ns = sum(turn.main + turn.transit for turn in turns)
     cpu_ns = sum(row.wait_cpu_ns for row in facts.batches) + _carriers_ns(facts)
     off = max(0.0, 1 - cpu_ns / whole_ns) if whole_ns else 0.0
-    return facts.gain(Without(hand_over=1 - off * (1 - facts.own_part_of_line)))
+    return facts.gain(Without(hand_over=carries * (1 - off * (1 - facts.own_part_of_line))))
 
 
 def _carriers_ns(facts: Facts) -> int:
@@ -131,17 +136,17 @@ def _carriers_ns(facts: Facts) -> int:
     )
 
 
-def _alone_share(facts: Facts) -> float:
+def _alone_share(facts: Facts, order_ns: float) -> float:
     """Part of the loop that making the batches without workers would free; below 0 where it would
-    take longer. Fetches then follow one another. Start-up is not in it, nor what other programs
-    held up: the rules about those say that."""
+    take longer. Fetches then follow one another, and the sampler takes its `order_ns` as now.
+    Start-up is not in it, nor what other programs held up: the rules about those say that."""
     rows = facts.fetches
     cpu_ns = sum(min(row.cpu_ns, row.fetch_ns) for row in rows)
     off_ns = sum(row.fetch_ns for row in rows) - cpu_ns
     sampled_ns = sum(map(facts.part_ns, ("run_queue", *BLOCKED)))
     queue = min(1.0, facts.part_ns("run_queue") / sampled_ns) if sampled_ns else 0.0
     step_ns = sum(row.step_ns for row in facts.batches)
-    alone_ns = cpu_ns + off_ns * (1 - queue) + step_ns
+    alone_ns = cpu_ns + off_ns * (1 - queue) + step_ns + order_ns
     now_ns = facts.loop.wall_ns - sum(facts.start_ups_ns)
     if queue:
         others = facts.gain_queue().share * (1 - facts.own_part_of_line)

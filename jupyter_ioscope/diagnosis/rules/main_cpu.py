@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
+from jupyter_ioscope.diagnosis.rules._remedies import remedy
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.rules._work import work_line
 from jupyter_ioscope.model.diagnosis import Finding
@@ -23,6 +24,8 @@ def judge(facts: Facts) -> Finding | None:
     spread = _words.more_workers(facts) if facts.cores >= 2 and _pays(facts) else 0
     image = _words.IMAGE_TOGGLES if _words.decodes_images(facts) else ()
     place = facts.where() or "the work on each sample"
+    known = remedy(facts)
+    cheaper = known or f"make {place} cheaper, or do it once and keep the result"
     return finding(
         facts,
         gain,
@@ -39,8 +42,9 @@ def judge(facts: Facts) -> Finding | None:
         ),
         advice=(
             f"Use num_workers={spread}: {_words.cores_text(facts)} may be used, the loop uses one."
+            + (f" Besides that, {known}." if known else "")
             if spread
-            else f"{_why_alone(facts)} Make {place} cheaper, or do it once and keep the result."
+            else f"{_why_alone(facts)} {cheaper[0].upper()}{cheaper[1:]}."
         ),
         toggles=("workers", *image) if spread else image,
         where=facts.where(),

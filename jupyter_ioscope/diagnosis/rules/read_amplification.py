@@ -79,6 +79,11 @@ _SOUND_ADVICE = (
     "torchaudio.load(path, frame_offset=..., num_frames=...), setpos() of a wave file; or cut the "
     "recordings into pieces once."
 )
+_SLICE_ADVICE = (
+    "torch.save writes the whole storage that a slice is a view of: save copies "
+    "(torch.save(x.clone(), path)), or all items as one array that is memory-mapped. Of files that "
+    "cannot be written again, torch.load(path, mmap=True) reads only what is used."
+)
 _WHOLE = Case(
     ("file_read", "file_open", "array_load", "unpickle", "unpack", "user", "library",
      "text_parse", "regex", "convert", "audio_decode", "table_rows"),
@@ -96,6 +101,8 @@ _OPENS_A_SAMPLE = 0.25
 _AGAIN = 4.0
 _CALLS_A_SAMPLE = 8
 _BETWEEN = ("user", "library")
+_SERIALIZED = "/torch/serialization.py"
+_MOSTLY = 0.5
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -149,7 +156,11 @@ def _case(facts: Facts, times: float) -> Case | None:
         return _CHUNKS if times or _slow_for_its_bytes(facts, _CHUNKS) else None
     if not times or not _read_again(facts):
         return None
-    whole = _WHOLE._replace(advice=_SOUND_ADVICE) if _mostly_sound(facts) else _WHOLE
+    whole = _WHOLE
+    if _mostly_sound(facts):
+        whole = _WHOLE._replace(advice=_SOUND_ADVICE)
+    elif facts.work.under(_SERIALIZED)[0] > _MOSTLY:
+        whole = _WHOLE._replace(advice=_SLICE_ADVICE, toggles=("sample_cache",))
     storage = facts.storage
     often = storage.opens_per_sample >= _OPENS_A_SAMPLE
     if often or storage.read_calls_per_sample >= _CALLS_A_SAMPLE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
+from jupyter_ioscope.diagnosis.rules._remedies import LISTS_ONCE, searching
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.rules._work import (
     CPU_CAUSES,
@@ -37,12 +38,15 @@ def judge(facts: Facts) -> Finding | None:
     far = storage.network_fraction
     waits = facts.part_ns("disk") + facts.part_ns("network") + facts.part_ns("other")
     waiting = waits > facts.part_ns("cpu")
+    searches = searching(facts) > _OFTEN * facts.work.fraction(*_KINDS)[0]
     return finding(
         facts,
         gain_of_work(facts, *_KINDS),
         cause="many_small_files",
         resource=("network" if far > 0.5 else "disk") if waiting else resource(facts),
-        title="Every item is a small file of its own",
+        title="Every item searches a folder for its file"
+        if searches
+        else "Every item is a small file of its own",
         evidence=(
             f"{significant(storage.opens_per_sample, 2)} files a sample were opened, "
             f"{storage.distinct_files:,} different ones, half of them below {bytes_text(size)}.",
@@ -51,9 +55,12 @@ def judge(facts: Facts) -> Finding | None:
             f"{percent(far)} of the opens went to a network file system." if far else "",
             place_line(facts, *_KINDS),
         ),
-        advice="Pack the items into few large files (one array file, .tar shards, Arrow, LMDB) "
+        advice=f"{LISTS_ONCE[0].upper()}{LISTS_ONCE[1:]}. Then profile again: each item is a small "
+        "file of its own, too."
+        if searches
+        else "Pack the items into few large files (one array file, .tar shards, Arrow, LMDB) "
         "and read them in order." + _meanwhile(facts, waiting),
-        toggles=_toggles(far, waiting),
+        toggles=() if searches else _toggles(far, waiting),
         where=facts.work.where(*_KINDS),
         refines=(*CPU_CAUSES, *WAIT_CAUSES, "network_latency"),
     )

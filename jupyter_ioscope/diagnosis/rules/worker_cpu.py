@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
+from jupyter_ioscope.diagnosis.rules._remedies import remedy
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.rules._work import work_line
 from jupyter_ioscope.model.diagnosis import Finding
@@ -37,6 +38,9 @@ def judge(facts: Facts) -> Finding | None:
 def advice(facts: Facts) -> str:
     place = facts.where() or "the work on each sample"
     work = f"make {place} cheaper, or do it once and keep the result"
+    known = remedy(facts)
+    if known:
+        work = f"{known} (see {place})" if facts.where() else known
     more = _words.more_workers(facts)
     if more:
         return (
