@@ -92,6 +92,19 @@ def test_an_empty_report_is_still_a_report() -> None:
     assert "Ceilings" not in text
 
 
+def test_words_of_ceilings_are_whole_and_bars_get_what_room_is_left() -> None:
+    label = "taking batches over + your step"
+    known = (
+        Ceiling("consumer", label, 178.4, 139.1, 245.2, ""),
+        Ceiling("hand_over", "feeder threads", 2788.1, 1871.2, 15466.3, ""),
+    )
+    lines = shown(profile(), diagnosis(ceilings=known)).split("\n")
+    low, high = (next(line for line in lines if name in line) for name in (label, "feeder threads"))
+    assert low.endswith("limiting")
+    assert high.endswith("(1,871 – 15,466), beyond this scale")
+    assert high.count("░") > 3 * low.count("█") > 0
+
+
 def bars(text: str) -> list[str]:
     return re.findall(r"^  \S.*?\[(.{32})\]", text, re.MULTILINE)
 

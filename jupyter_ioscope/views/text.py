@@ -22,7 +22,8 @@ from jupyter_ioscope.views.shapes import IBar, IComparison, IGrid, IReport
 from jupyter_ioscope.views.words import columns_of, fit, wrap
 
 WIDTH = 100
-_BAR = 32
+_BAR, _SHORT_BAR = 32, 8
+_CEILING = 32  # columns of a ceiling's name
 _FINDINGS, _OUTLIERS = 5, 5
 _NO_FLAMES = Size(frames=1, points=2)  # neither is shown as text
 # One sign a part, so that a bar reads without colour.
@@ -157,13 +158,15 @@ def _ceilings(report: IReport) -> Iterator[str]:
     yield "Ceilings: samples/s that each resource alone would allow" + (
         f" ({now['text']})" if now else ""
     )
-    width = min(24, max(columns_of(row["label"]) for row in report["ceilings"]))
-    for row in report["ceilings"]:
-        length = round(row["fraction"] * _BAR)
-        bar = ("█" if row["limiting"] else "░") * max(1, length)
+    rows = [(row, row["text"] + "  limiting" * row["limiting"]) for row in report["ceilings"]]
+    width = min(_CEILING, max(columns_of(row["label"]) for row, _ in rows))
+    # words are worth more than the length of bars
+    room = WIDTH - 6 - width - max(columns_of(text) for _, text in rows)
+    longest = max(_SHORT_BAR, min(_BAR, room))
+    for row, text in rows:
+        bar = ("█" if row["limiting"] else "░") * max(1, round(row["fraction"] * longest))
         label = _pad(fit(row["label"], width), width)
-        text = row["text"] + ("  limiting" if row["limiting"] else "")
-        yield fit(f"  {label}  {bar.ljust(_BAR)}  {text}", WIDTH)
+        yield fit(f"  {label}  {bar.ljust(longest)}  {text}", WIDTH)
 
 
 def _findings(report: IReport) -> Iterator[str]:
