@@ -1,10 +1,11 @@
 """pytest plug-in: two pytest processes at the same time, one summary (`-p tests.side_by_side`).
 
 Tutorials mostly wait for what they time. Tests of pages, and those without processes of their own,
-take a core but time nothing. So a second pytest runs the latter while this one runs the tutorials,
-and tests of processes with the mark `beside`. Its reports are told here through pytest's own hooks,
-so that dots, failures, counts and exit code are those of all tests. What times real processes comes
-afterwards, with nothing beside it.
+take a core but time nothing. So a second pytest runs the latter while this one runs the tutorials.
+Tests of processes that hold with others beside them are shared out: the mark `beside` gives them
+to this one, `second` to the other, so that both end at about the same time. The second's reports
+are told here through pytest's own hooks, so that dots, failures, counts and exit code are those of
+all tests. What times real processes comes afterwards, with nothing beside it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def is_for_second(item: pytest.Item) -> bool:
     """Tests of pages wait for what they expect; those without processes have no `timeout`."""
     if is_tutorial(item) or item.get_closest_marker("alone"):
         return False
-    return on_a_page(item) or item.get_closest_marker("timeout") is None
+    marked = item.get_closest_marker("second") is not None
+    return on_a_page(item) or marked or item.get_closest_marker("timeout") is None
 
 
 def is_last(item: pytest.Item) -> bool:

@@ -49,6 +49,11 @@ def test_process():
 def test_beside():
     note("beside")
 
+@pytest.mark.second
+@pytest.mark.timeout(60)
+def test_second():
+    note("second")
+
 def test_plain():
     note("plain")
 
@@ -86,6 +91,7 @@ markers =
     browser: drives a page
     alone: times a page
     beside: times nothing
+    second: the same
     accuracy: left out
 """
 
@@ -117,7 +123,7 @@ def test_each_test_counts_once_and_the_last_line_is_the_sum(tmp_path: Path, cras
     done = subprocess.run(**given, capture_output=True, text=True, timeout=200)
     last = done.stdout.rstrip().splitlines()[-1]
     assert done.returncode == 1, done.stdout + done.stderr
-    assert re.match(r"=+ 1 failed, 8 passed, 1 deselected, 1 rerun in ", last), done.stdout
+    assert re.match(r"=+ 1 failed, 9 passed, 1 deselected, 1 rerun in ", last), done.stdout
     assert "one is not two" in done.stdout
     assert "FAILED test_few.py::test_wrong" in done.stdout
     assert "RERUN test_few.py::test_at_the_second_try" in done.stdout
@@ -126,15 +132,16 @@ def test_each_test_counts_once_and_the_last_line_is_the_sum(tmp_path: Path, cras
     ran = [line.rsplit(" ", 1) for line in (tmp_path / "log").read_text().splitlines()]
     order = [name for name, _ in ran]
     where = dict(ran)
-    expected = ["cell", "process", "beside", "plain", "wrong", "page", "timed page", "crash"]
+    processes = ["process", "beside", "second", "crash"]
+    expected = [*processes, "cell", "plain", "wrong", "page", "timed page"]
     assert sorted(order) == sorted([*expected, "second try", "second try"])
     first, second = where["process"], where["plain"]
     assert first != second
     assert where["cell"] == where["beside"] == where["timed page"] == first
-    assert where["wrong"] == where["second try"] == second
+    assert where["wrong"] == where["second try"] == where["second"] == second
     assert where["page"] == where["crash"] == (first if crash else second)
     # what times processes has nothing beside it
-    assert order.index("process") > max(map(order.index, ("cell", "beside", "wrong")))
+    assert order.index("process") > max(map(order.index, ("cell", "beside", "second", "wrong")))
     assert crash or order[-2:] == ["process", "timed page"]
 
 
