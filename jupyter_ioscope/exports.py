@@ -4,6 +4,7 @@ command line's."""
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -105,9 +106,13 @@ def write_page(path: str, html: str, *profiles: str) -> None:
     for profile in profiles:
         if os.path.exists(path) and os.path.samefile(path, profile):
             raise InputError(f"{path!r} is the profile itself: give another name for the page")
+    there = os.path.lexists(path)
     try:
         with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(html)
     except OSError as error:
+        if not there:  # a full disk leaves a part of a page that nobody can read
+            with contextlib.suppress(OSError):
+                os.unlink(path)
         raise ProfileFileError(f"cannot write {path!r}: {error.strerror}") from error
     tell(f"page: {path}")

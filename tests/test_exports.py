@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 from pathlib import Path
 
@@ -9,7 +11,8 @@ import pytest
 
 import jupyter_ioscope as ioscope
 from jupyter_ioscope.cli import main
-from jupyter_ioscope.errors import InputError
+from jupyter_ioscope.errors import InputError, ProfileFileError
+from jupyter_ioscope.exports import write_page
 from jupyter_ioscope.recording import Recording
 from tests import builders
 from tests.view_values import profile
@@ -82,6 +85,22 @@ def test_a_page_of_a_loaded_profile_has_its_offers_and_comparisons(
     html = page.read_text()
     assert "To try" in html
     assert builders.comparison().arms[1].label in html
+
+
+def test_of_a_page_that_does_not_fit_on_the_disk_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "page.html"
+
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            path.write_text(text[:10])
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("jupyter_ioscope.exports.open", lambda *_, **__: Full(), raising=False)
+    with pytest.raises(ProfileFileError, match="No space left"):
+        write_page(str(path), "<!doctype html>")
+    assert not path.exists()
 
 
 def test_a_page_never_takes_the_place_of_its_profile(

@@ -223,6 +223,15 @@ def test_a_figure_has_one_name_whatever_is_known_of_it() -> None:
     assert "±" in full["steady throughput"]
 
 
+def test_what_could_not_be_decided_for_one_reason_is_told_once() -> None:
+    reason = "no stack sample fell into a fetch"
+    unknown = (Unknown("text_parse", reason), Unknown("gil", "not seen"), Unknown("lock", reason))
+    shown = report_payload(profile(), diagnosis(unknown=unknown))["notMeasured"]
+    told = {gap["what"]: gap["reason"] for gap in shown}
+    assert told["causes “text parse”, “lock”"] == reason
+    assert told["cause “gil”"] == "not seen"
+
+
 def test_what_adding_floats_leaves_is_no_doubt_of_a_throughput() -> None:
     throughput = Throughput(3478.26, 1.6e-13, 434.8, 0.25, 3000, 24_000)
     figure = report_payload(profile(), diagnosis(throughput=throughput))["figures"][0]

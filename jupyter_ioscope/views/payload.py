@@ -204,11 +204,15 @@ def _small(fraction: float) -> str:
 
 
 def gaps(profile: Profile, diagnosis: Diagnosis) -> list[IGap]:
-    """What was not measured and which rules could not decide, each once."""
+    """What was not measured, and for each reason which rules could not decide, each once."""
     listed = [*diagnosis.not_measured, *profile.not_measured]
+    undecided: dict[str, list[str]] = {}
     for rule, reason in diagnosis.unknown:
-        listed.append(Gap(f"cause “{rule.replace('_', ' ')}”", reason))
-    return _bounded([IGap(what=clean(what, 80), reason=clean(reason)) for what, reason in listed])
+        undecided.setdefault(reason, []).append(f"“{rule.replace('_', ' ')}”")
+    for reason, rules in undecided.items():
+        causes = "cause" if len(rules) == 1 else "causes"
+        listed.append(Gap(f"{causes} {', '.join(rules)}", reason))
+    return _bounded([IGap(what=clean(what, 200), reason=clean(reason)) for what, reason in listed])
 
 
 def _bounded(listed: Sequence[IGap]) -> list[IGap]:
