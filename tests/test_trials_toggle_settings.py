@@ -101,6 +101,49 @@ def test_pinning_is_refused_without_an_accelerator(monkeypatch: pytest.MonkeyPat
     assert "non_blocking=True" in pin_memory.code(spec)
 
 
+@pytest.mark.parametrize(
+    ("initialised", "built", "devices", "there"),
+    [
+        (True, False, 0, True),
+        (False, True, 2, True),
+        (False, True, 0, False),
+        (False, False, 2, False),
+    ],
+)
+def test_an_accelerator_is_one_that_is_in_use_or_that_its_driver_counts(
+    monkeypatch: pytest.MonkeyPatch, initialised: bool, built: bool, devices: int, there: bool
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: initialised)
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: built)
+    monkeypatch.setattr(torch.cuda, "_device_count_nvml", lambda: devices, raising=False)
+    assert pin_memory.accelerator() is there
+
+
+def test_a_torch_that_cannot_count_devices_has_none_before_one_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
+    monkeypatch.delattr(torch.cuda, "_device_count_nvml", raising=False)
+    assert pin_memory.accelerator() is False
+
+
+def test_pinned_batches_are_the_same_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pin_memory, "accelerator", lambda: True)
+    loader = DataLoader(table(), batch_size=64)
+    spec, same = checked(loader, "pin_memory")
+    assert (spec.pin_memory, same.verdict) == (True, "identical")
+    assert refusal(DataLoader(table(), pin_memory=True), "pin_memory") == "pin_memory is on already"
+
+
+def test_workers_are_not_forked_from_a_program_that_uses_cuda(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loader = DataLoader(table(), num_workers=1, multiprocessing_context="spawn")
+    assert refusal(loader, "start_method") == ""
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    assert "CUDA is in use" in refusal(loader, "start_method")
+
+
 def test_looking_for_an_accelerator_initialises_none() -> None:
     assert pin_memory.accelerator() in (True, False)
     cuda: Any = torch.cuda

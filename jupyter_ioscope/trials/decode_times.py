@@ -22,9 +22,9 @@ from jupyter_ioscope.trials.toggles._jpeg_swap import DECODERS
 
 SCALES = (1, 2, 4, 8)  # of JPEG's own decoding at reduced size
 _MOST = 8  # pictures
-_ROUNDS = 3  # of which the quickest counts
+_ROUNDS = 2  # of which the quickest counts
 _MOST_BYTES = 8 << 20  # of one file
-_BUDGET_S = 0.8  # of timing; then no further picture is taken
+_BUDGET_S = 0.5  # of timing; then no further picture is taken
 _WAIT_S = 6.0  # for the process, its start included
 _CODE = (
     "import os, sys; sys.path[:] = sys.argv[1].split(os.pathsep)\n"
