@@ -47,6 +47,14 @@ def test_the_toggles_that_exist_are_listed_and_no_others() -> None:
     assert listed == {toggle.name for toggle in all_toggles()}
 
 
+def test_what_each_toggle_may_change_is_said_once() -> None:
+    from jupyter_ioscope.trials.toggle import all_toggles
+
+    groups = [cells[1] for cells in rows(ROOT / "notebooks" / "toggles.md", "batches |")]
+    said = [name.strip("` ") for group in groups for name in group.split(",")]
+    assert sorted(said) == sorted(toggle.name for toggle in all_toggles())
+
+
 def test_the_readme_counts_the_toggles_that_there_are() -> None:
     from jupyter_ioscope.trials.toggle import all_toggles
 
