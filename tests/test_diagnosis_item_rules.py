@@ -160,6 +160,18 @@ def test_the_decoder_that_was_seen_is_told_how() -> None:
     assert "IMREAD_REDUCED_COLOR" in found.advice
 
 
+def test_formats_that_are_decoded_whole_are_not_told_to_be_decoded_smaller() -> None:
+    made = photos(2048, 1536)
+    images = (ImageSize("/data/1.PNG", 2048, 1536), ImageSize("/data/2.png", 2048, 1536))
+    found = first(builders.without(made, images=(*made.images, *images)))
+    assert found.cause == "oversized_decode"
+    assert ".png file cannot be decoded at reduced size" in found.advice
+    assert "draft" not in found.advice
+    assert "draft_decode" not in found.toggles
+    unknown = first(builders.without(made, images=(ImageSize("/data/1", 2048, 1536),)))
+    assert unknown.toggles[0] == "draft_decode"
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_pictures_decoded_as_large_as_used_simply_cost_that(workers: int) -> None:
     found = causes(photos(256, 224, workers=workers, fetch_ms=16.0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from statistics import fmean
 
 from jupyter_ioscope.diagnosis.facts import Facts
@@ -29,6 +31,8 @@ _OVERSIZED = 4.0
 _NS_A_PIXEL = 300.0
 # JPEG can be decoded at an eighth of its width, which takes about this part of the time.
 _LEAST_LEFT = 0.15
+# Formats whose decoders give all pixels, whatever size is asked for.
+_WHOLE = (".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 
 
 def judge(facts: Facts) -> Finding | None:
@@ -47,6 +51,7 @@ def judge(facts: Facts) -> Finding | None:
     by_time = not decoded and pixel_ns >= _NS_A_PIXEL
     if not by_time and decoded < _OVERSIZED * used:
         return None
+    whole = _only_whole(facts)
     left = max(_LEAST_LEFT, used / decoded) if decoded else _LEAST_LEFT
     return finding(
         facts,
@@ -62,14 +67,36 @@ def judge(facts: Facts) -> Finding | None:
             seen_line(facts, "decoding and resizing pictures", *_PIXELS),
             place_line(facts, *_PIXELS),
         ),
-        advice=f"Decode at reduced size: {_how(facts)}. Or shrink the files once to a little above "
-        "the size that is used.",
-        toggles=(*_words.IMAGE_TOGGLES, "workers")
-        if _words.more_workers(facts)
-        else _words.IMAGE_TOGGLES,
+        advice=_advice(facts, whole),
+        toggles=_toggles(facts, whole),
         where=facts.work.where(*_PIXELS),
         refines=(*CPU_CAUSES, "repeated_deterministic_transform"),
     )
+
+
+def _only_whole(facts: Facts) -> str:
+    """The ending of most files, where it is of a format that is decoded whole or not at all."""
+    endings = Counter(os.path.splitext(row.path)[1].lower() for row in facts.profile.images)
+    ending, count = endings.most_common(1)[0] if endings else ("", 0)
+    return ending if ending in _WHOLE and 2 * count > endings.total() else ""
+
+
+def _advice(facts: Facts, whole: str) -> str:
+    if whole:
+        return (
+            f"Shrink the files once to a little above the size that is used: a {whole} file cannot "
+            "be decoded at reduced size, as JPEG can. Or keep the small pictures when they are "
+            "first made."
+        )
+    return (
+        f"Decode at reduced size: {_how(facts)}. Or shrink the files once to a little above the "
+        "size that is used."
+    )
+
+
+def _toggles(facts: Facts, whole: str) -> tuple[str, ...]:
+    fitting = (name for name in _words.IMAGE_TOGGLES if not (whole and name == "draft_decode"))
+    return (*fitting, *(("workers",) if _words.more_workers(facts) else ()))
 
 
 def _how(facts: Facts) -> str:
