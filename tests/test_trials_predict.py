@@ -10,12 +10,14 @@ import pytest
 from torch.utils.data import DataLoader, IterableDataset
 
 from jupyter_ioscope.diagnosis.what_if import WhatIf
+from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.model.diagnosis import Finding
 from jupyter_ioscope.model.prediction import Prediction
+from jupyter_ioscope.recording import Recording
 from jupyter_ioscope.trials.offers import fitted
 from jupyter_ioscope.trials.predict import Predictor
 from jupyter_ioscope.trials.spec import spec_of
-from jupyter_ioscope.trials.toggle import chosen
+from jupyter_ioscope.trials.toggle import Toggle, chosen
 from tests import builders, work_values
 from tests.trial_loaders import Sleeping
 
@@ -152,6 +154,23 @@ def test_the_name_alone_means_the_number_that_fits_the_profile() -> None:
     (own,) = fitted(chosen(["workers=3"]), spec, waits)
     assert own.name == "workers=3"
     assert fitted(picked, spec, None) == picked
+
+
+def test_a_recording_compares_the_number_that_it_offers(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def compare(loader: Any, toggles: tuple[Toggle, ...], **rest: Any) -> Any:
+        asked.append(tuple(row.name for row in toggles))
+        raise TrialError("enough")
+
+    monkeypatch.setattr("jupyter_ioscope.trials.compare.compare", compare)
+    recording = Recording.of(builders.profile(0, **{**LATENCY, "cpus": 2}))
+    recording.loaders = (DataLoader(Sleeping()),)
+    recording._numbered = {0: recording.loaders[0]}
+    offered = next(row.name for row in recording.offers if row.name.startswith("workers"))
+    with pytest.raises(TrialError, match="enough"):
+        recording.compare(["workers"])
+    assert asked == [(offered,)] == [("workers=8",)]
 
 
 @pytest.mark.parametrize(("batches", "best"), [(10, 2), (300, 3)])
