@@ -20,10 +20,10 @@ from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.trials import compare as compare_module
 from jupyter_ioscope.trials import runner
 from jupyter_ioscope.trials.compare import Progress, compare
+from jupyter_ioscope.trials.crashes import how_it_ended, worker_gone
 from jupyter_ioscope.trials.delivery import Limit
 from jupyter_ioscope.trials.forker import forker
 from jupyter_ioscope.trials.isolation import Isolation
-from jupyter_ioscope.trials.process import _how
 from jupyter_ioscope.trials.progress import Reporter
 from jupyter_ioscope.trials.runner import Runner
 from jupyter_ioscope.trials.spec import spec_of
@@ -123,9 +123,19 @@ def test_an_arm_whose_process_vanishes_is_reported() -> None:
     [(signal.SIGSEGV, "faulthandler"), (signal.SIGKILL, "out of memory"), (signal.SIGBUS, "shm")],
 )
 def test_what_to_do_about_a_crash_is_said(number: signal.Signals, does: str) -> None:
-    text = _how(int(number))
+    text = how_it_ended(int(number))
     assert text.startswith(f"was killed by {number.name}")
     assert does in text
+    told = f"DataLoader worker (pid 7) is killed by signal: {signal.strsignal(number)}. "
+    of_worker = worker_gone(f"DataLoader worker (pid(s) 7) exited unexpectedly ({told})")
+    assert of_worker.startswith(f"a worker was killed by signal: {signal.strsignal(number)}")
+    assert does in of_worker
+
+
+def test_a_worker_that_ends_itself_is_told_and_other_errors_are_left_alone() -> None:
+    told = "DataLoader worker (pid 7) exited unexpectedly with exit code 3. Details are lost"
+    assert worker_gone(told).startswith("a worker exited unexpectedly (exit status 3): something")
+    assert worker_gone("DataLoader worker is fine") == ""
 
 
 def test_an_empty_loader_is_reported() -> None:

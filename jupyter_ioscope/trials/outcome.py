@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jupyter_ioscope.errors import TrialError
+from jupyter_ioscope.trials.crashes import worker_gone
 from jupyter_ioscope.units import seconds
 
 
@@ -49,7 +50,9 @@ def result_of(message: dict[str, Any], arm: str) -> dict[str, Any]:
         return result
     text = " ".join(message["text"].split())
     last = _last_line(message["text"]) or text
-    error = TrialError(f"arm {arm} failed: {message['type']}: {last}")
+    gone = worker_gone(text) if message["type"] == "RuntimeError" else ""
+    what = gone or f"{message['type']}: {last}"
+    error = TrialError(f"arm {arm} failed: {what}")
     error.__cause__ = RemoteTraceback(message["traceback"])
     raise error
 

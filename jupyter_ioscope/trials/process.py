@@ -14,6 +14,7 @@ from typing import Any
 
 from jupyter_ioscope.errors import TrialError
 from jupyter_ioscope.trials import tree
+from jupyter_ioscope.trials.crashes import how_it_ended
 from jupyter_ioscope.trials.outcome import Cancelled, Watch, hanging, result_of
 from jupyter_ioscope.units import bytes_text
 
@@ -53,7 +54,7 @@ class Child:
                     return result_of(message, self.arm)
                 report = message
             if ended:
-                raise TrialError(f"arm {self.arm} failed: its process {_how(self.status)}")
+                raise TrialError(f"arm {self.arm} failed: its process {how_it_ended(self.status)}")
             if watch.cancelled():
                 raise Cancelled
             now = time.monotonic()
@@ -194,29 +195,3 @@ def _segments(pids: Iterable[int]) -> set[str]:
         with contextlib.suppress(OSError), os.scandir(_SHARED) as entries:
             found.update(entry.path for entry in entries if entry.inode() in inodes)
     return {path for path in found if not path.endswith(" (deleted)")}
-
-
-def _how(status: int | None) -> str:
-    if status is None:
-        return "ended"
-    if os.WIFSIGNALED(status):
-        name = signal.Signals(os.WTERMSIG(status)).name
-        return f"was killed by {name}{_HINTS.get(name, '')}"
-    return (
-        f"ended without a result (exit status {os.WEXITSTATUS(status)}): something that the loader "
-        "calls ends its process (os._exit, or a library's own exit), as it would end your kernel"
-    )
-
-
-_CRASHED = (
-    "; the loader would end your kernel in the same way: a script with python -X faulthandler that "
-    "draws the batches prints the line"
-)
-_HINTS = {
-    "SIGKILL": " (often: out of memory): use fewer workers or smaller batches",
-    "SIGBUS": f" (often: /dev/shm is full, or a mapped file became shorter){_CRASHED}",
-    "SIGSEGV": _CRASHED,
-    "SIGABRT": _CRASHED,
-    "SIGFPE": _CRASHED,
-    "SIGILL": _CRASHED,
-}
