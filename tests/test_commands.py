@@ -22,7 +22,7 @@ from jupyter_ioscope.recording import Recording
 from tests.trial_loaders import Sleeping
 from tests.view_values import profile
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.timeout(400), pytest.mark.beside]
 
 MODULE = """
 import time

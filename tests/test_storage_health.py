@@ -210,6 +210,7 @@ def test_a_mount_with_5_ms_is_called_what_it_is_and_its_latency_read(data: Path)
 
 
 @needs_fuse
+@pytest.mark.beside  # it only waits
 def test_a_device_that_hangs_is_given_up_and_nothing_here_waits_for_it(data: Path) -> None:
     started = time.monotonic()
     with slow_mount.slow_mount(data.parent, read_s=600.0) as mount:
@@ -222,6 +223,7 @@ def test_a_device_that_hangs_is_given_up_and_nothing_here_waits_for_it(data: Pat
 
 
 @needs_fuse
+@pytest.mark.beside  # it only waits
 def test_a_place_that_does_not_even_answer_a_look_is_given_up(data: Path) -> None:
     with slow_mount.slow_mount(data.parent, look_up_s=3.0) as mount:
         found = api.check_storage(mount / "data", silence_s=1.0)

@@ -19,7 +19,7 @@ from jupyter_ioscope.trials.toggles._pil_draft import DraftDecode
 from jupyter_ioscope.trials.toggles.draft_decode import TOGGLE
 from tests.trial_loaders import Pictures, make_jpegs
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.second, pytest.mark.usefixtures("short_trials")]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 from jupyter_ioscope.errors import InputError
 from jupyter_ioscope.model.comparison import Offer
 from jupyter_ioscope.model.prediction import Prediction
-from jupyter_ioscope.trials.offers import _use, offers
+from jupyter_ioscope.trials.offers import _use, _worth, offers
 from jupyter_ioscope.trials.toggles import workers
 from tests.trial_loaders import Sleeping
 
@@ -90,3 +90,14 @@ def test_a_wide_interval_around_nothing_is_no_gain() -> None:
     unknown = _use(expected(1, 1, 1)._replace(predicted=None), {})
     assert _use(expected(1.5, 0.9, 2.2), {}) < unknown < nothing
     assert _use(expected(math.nan, 1.0, 2.2), {}) < unknown  # "at most 2.2 times"
+
+
+def test_what_would_bring_nothing_is_no_suggestion_beside_what_gains() -> None:
+    def told(*made: Offer) -> list[bool]:
+        return [one.suggested for one in _worth([one._replace(suggested=True) for one in made])]
+
+    gain, nothing = expected(7.7, 5.9, 10.2), expected(1.0, 0.8, 1.2)
+    unknown = nothing._replace(predicted=None)
+    assert told(gain, nothing, unknown) == [True, False, True]
+    assert told(nothing, unknown) == [True, True]  # the harm may be another than time
+    assert [one.suggested for one in _worth([gain, unknown])] == [False, False]

@@ -12,7 +12,7 @@ from jupyter_ioscope.trials.parts import compare_parts
 from jupyter_ioscope.trials.progress import Progress
 from tests.trial_loaders import Sleeping
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.timeout(400), pytest.mark.second]
 
 
 @pytest.mark.usefixtures("short_trials")

@@ -21,7 +21,7 @@ from jupyter_ioscope.trials.same_data import same_data
 from jupyter_ioscope.trials.samples import split
 from jupyter_ioscope.trials.spec import spec_of
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.beside]
 
 
 def table(rows: int = 100, shift: int = 0) -> Any:

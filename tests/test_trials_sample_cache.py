@@ -24,7 +24,7 @@ from jupyter_ioscope.trials.sample_cache._codec import decoded, encoded
 from jupyter_ioscope.trials.sample_cache._store import SampleStore
 from tests.trial_loaders import Sleeping
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.second]
 
 
 def content(key: int, version: int = 0) -> bytes:

@@ -19,7 +19,7 @@ from jupyter_ioscope.trials.toggles._tar_copy import Copy, same_archive, unpacke
 from jupyter_ioscope.trials.toggles.archive_unpacked import TOGGLE
 from tests.toggle_trials import compiles, tried
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.second, pytest.mark.usefixtures("short_trials")]
 MEMBERS = 60
 
 

@@ -16,7 +16,7 @@ from jupyter_ioscope.trials.toggles import npy_memory_map, npz_unpacked
 from jupyter_ioscope.trials.toggles._npz_map import NpzMapped
 from tests.toggle_trials import compiles, tried
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.second, pytest.mark.usefixtures("short_trials")]
 ROWS = 3_000
 
 

@@ -21,6 +21,7 @@ from tests.trial_loaders import random_states
 
 pytestmark = [
     pytest.mark.timeout(300),
+    pytest.mark.beside,
     pytest.mark.usefixtures("short_trials"),
     # What is slow about it is the point here.
     pytest.mark.filterwarnings("ignore:Creating a tensor from a list"),

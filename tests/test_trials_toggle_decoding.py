@@ -20,7 +20,7 @@ from jupyter_ioscope.trials.toggles._jpeg_swap import DECODERS, JpegSwap
 from tests.toggle_trials import compiles, tried
 from tests.trial_loaders import Pictures, make_jpegs
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.second, pytest.mark.usefixtures("short_trials")]
 LIBRARIES = {"opencv_decode": "cv2", "fast_decode": "simplejpeg"}
 TOGGLES = {"opencv_decode": opencv_decode.TOGGLE, "fast_decode": fast_decode.TOGGLE}
 

@@ -16,7 +16,7 @@ from jupyter_ioscope.trials.toggles._json_swap import FastJson, difference
 from jupyter_ioscope.trials.toggles.fast_json import TOGGLE, _differences
 from tests.toggle_trials import compiles, runs, tried
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.beside, pytest.mark.usefixtures("short_trials")]
 orjson = pytest.importorskip("orjson")
 
 

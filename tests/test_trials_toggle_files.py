@@ -21,7 +21,7 @@ from jupyter_ioscope.trials.toggles.buffered_open import BufferedOpen
 from tests.io_causes import slow_mount as slow
 from tests.toggle_trials import compiles, tried
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.second, pytest.mark.usefixtures("short_trials")]
 FILES = 120
 
 

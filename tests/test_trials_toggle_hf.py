@@ -20,6 +20,7 @@ from tests.trial_loaders import random_states
 
 pytestmark = [
     pytest.mark.timeout(300),
+    pytest.mark.beside,
     pytest.mark.usefixtures("short_trials"),
     pytest.mark.filterwarnings("ignore:Creating a tensor from a list"),
 ]

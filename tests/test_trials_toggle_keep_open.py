@@ -19,7 +19,7 @@ from jupyter_ioscope.trials.compare import compare
 from jupyter_ioscope.trials.toggles.keep_open import TOGGLE, KeepOpen
 from tests.toggle_trials import compiles, tried
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.beside, pytest.mark.usefixtures("short_trials")]
 h5py = pytest.importorskip("h5py")
 NUMBER = 60
 

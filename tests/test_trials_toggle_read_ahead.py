@@ -21,7 +21,7 @@ from tests.io_causes.cold_files import evict, resident_fraction, write_through
 from tests.toggle_trials import compiles, runs, tried
 from tests.trial_loaders import Counting
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.beside]
 FILES = 80
 
 

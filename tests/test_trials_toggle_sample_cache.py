@@ -22,7 +22,7 @@ from jupyter_ioscope.trials.toggles.sample_cache import TOGGLE
 from tests.toggle_trials import compiles, runs, tried
 from tests.trial_loaders import Augmented, Counting, Sleeping, random_states
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("short_trials")]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.beside, pytest.mark.usefixtures("short_trials")]
 
 
 class Squares(Sleeping):

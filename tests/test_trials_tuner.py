@@ -33,7 +33,7 @@ from tests import builders
 from tests.leftovers import nothing_left_behind
 from tests.trial_loaders import Raising, Sleeping, random_states
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.timeout(400), pytest.mark.second]
 
 
 @pytest.fixture
