@@ -13,6 +13,7 @@ import pytest
 from jupyter_ioscope.diagnosis.diagnose import diagnose
 from jupyter_ioscope.model.diagnosis import Finding, Throughput, Unknown
 from jupyter_ioscope.model.profile import Cost, Gap, Profile
+from jupyter_ioscope.model.readings import Series
 from jupyter_ioscope.views import shapes
 from jupyter_ioscope.views.payload import (
     Size,
@@ -230,6 +231,19 @@ def test_what_could_not_be_decided_for_one_reason_is_told_once() -> None:
     told = {gap["what"]: gap["reason"] for gap in shown}
     assert told["causes “text parse”, “lock”"] == reason
     assert told["cause “gil”"] == "not seen"
+
+
+@pytest.mark.parametrize(("received", "told"), [(892, False), (40_000_000, True)])
+def test_what_comes_from_the_network_is_told_where_it_may_be_the_loaders(
+    received: int, told: bool
+) -> None:
+    value = builders.profile()
+    times = (value.start_ns, value.end_ns)
+    network = Series("net_received_bytes", "bytes", "cumulative", "machine", times, (0.0, received))
+    figures = report_payload(
+        builders.without(value, series={"net_received_bytes": network}), diagnosis()
+    )["figures"]
+    assert any("network" in figure["name"] for figure in figures) == told
 
 
 def test_what_adding_floats_leaves_is_no_doubt_of_a_throughput() -> None:

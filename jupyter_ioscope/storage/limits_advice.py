@@ -97,8 +97,9 @@ def _for_profile(here: Machine, needs: Needs) -> Iterator[str]:
         if loader.num_workers:
             need = loader.num_workers * loader.prefetch * needs.batch_bytes
             state = "too small" if need > size else "enough"
+            workers = "worker" if loader.num_workers == 1 else "workers"
             yield (
-                f"{loader.num_workers} workers × {loader.prefetch} batches of "
+                f"{loader.num_workers} {workers} × {loader.prefetch} batches of "
                 f"{bytes_text(needs.batch_bytes)} need {bytes_text(need)} of /dev/shm: "
                 f"{bytes_text(size)} are {state}."
             )

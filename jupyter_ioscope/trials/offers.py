@@ -48,22 +48,36 @@ def offers(
             )
         )
     places = {name: place for place, name in reversed(list(enumerate(named)))}
-    return tuple(sorted(made, key=lambda offer: _use(offer, places)))
+    return tuple(sorted(_worth(made), key=lambda offer: _use(offer, places)))
+
+
+def _worth(made: Sequence[Offer]) -> list[Offer]:
+    """Of several suggestions those that would bring nothing are none, where another one gains."""
+    if not any(one.suggested and _hope(one) == 0 for one in made):
+        return [*made]  # what is harmed may be something else than the time
+    return [one._replace(suggested=one.suggested and _hope(one) < _NONE) for one in made]
 
 
 def _use(offer: Offer, places: Mapping[str, int]) -> tuple[bool, int, int]:
     """Suggested ones first, in the order of the suggestions, then those that a gain is predicted
     for, those that nothing is known of, and those that would bring nothing."""
-    told = offer.predicted
-    # Of a wide interval the upper end alone would make a gain of every guess.
-    best = 0.0 if told is None else told.high if math.isnan(told.ratio) else told.ratio
-    hope = 1 if told is None else 0 if best > _A_GAIN else 2
     place = places[offer.name.partition("=")[0]] if offer.suggested else len(places)
-    return bool(offer.refusal), place, hope
+    return bool(offer.refusal), place, _hope(offer)
 
 
 # A predicted ratio that two runs of one loader differ by as well.
 _A_GAIN = 1.1
+_NONE = 2
+
+
+def _hope(offer: Offer) -> int:
+    """0 where a gain is predicted, 1 where nothing is known, `_NONE` where none is predicted."""
+    told = offer.predicted
+    if told is None:
+        return 1
+    # Of a wide interval the upper end alone would make a gain of every guess.
+    best = told.high if math.isnan(told.ratio) else told.ratio
+    return 0 if best > _A_GAIN else _NONE
 
 
 def fitted(

@@ -14,6 +14,7 @@ from jupyter_ioscope.views.words import clean
 
 NOT_KNOWN = "–"
 _VAGUE = 0.5  # a throughput whose error is a larger part of it is not called steady
+_TRICKLE_BYTES_PER_S = 10_000  # what any machine receives beside a loader that reads elsewhere
 _MEMORY, _DISK, _GPU = "peak memory", "read from disk", "GPU busy"
 
 
@@ -83,7 +84,8 @@ def _bytes_read(profile: Profile) -> Iterator[IFigure]:
     else:
         yield _missing(profile, ("bytes the tree read", "counters"), _DISK)
     network = sum(max(0.0, series.total()) for series in find(profile, "network"))
-    if network > disk:  # only then it says something about the loader
+    # only then it says something about the loader; a little is always on its way
+    if network > disk and network > _TRICKLE_BYTES_PER_S * profile.wall_s:
         yield IFigure(
             value=bytes_text(network),
             label="received from the network, all programs",

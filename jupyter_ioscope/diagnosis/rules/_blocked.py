@@ -64,6 +64,6 @@ def overlap_advice(facts: Facts) -> str:
             "least as many shards as there are workers. Then their waits overlap."
         )
     return (
-        f"Try {max(_words.first_workers(facts), 2 * facts.workers)} workers: their waits overlap, "
-        "and a waiting worker needs no core."
+        f"Try {max(_words.first_workers(facts), 2 * facts.workers)} workers or more: their waits "
+        "overlap, and a waiting worker needs no core."
     )

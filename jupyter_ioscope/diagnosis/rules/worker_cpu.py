@@ -43,9 +43,11 @@ def advice(facts: Facts) -> str:
         work = f"{known} (see {place})" if facts.where() else known
     more = _words.more_workers(facts)
     if more:
+        count = facts.workers
+        busy = f"{count} workers keep at most {count}" if count > 1 else "1 worker keeps at most 1"
         return (
             f"Try {more} workers: {_words.cores_text(facts)} may be used and "
-            f"{facts.workers} workers keep at most {facts.workers} busy. Besides that, {work}."
+            f"{busy} busy. Besides that, {work}."
         )
     full = f"More workers do not help: {_words.cores_text(facts)} are all there is. "
     return (full if _words.cores_full(facts) else "") + work[0].upper() + work[1:] + "."
