@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 from collections.abc import Callable
@@ -245,6 +246,22 @@ def test_a_real_loader_runs_into_its_lowest_ceiling(name: str, tmp_path: Path) -
         if resource in REAL[name] and 0.8 < ratio < 1.2:
             return
     raise AssertionError(seen)
+
+
+def test_threads_that_worked_before_the_loop_lower_no_ceiling_of_the_cpu() -> None:
+    plain = builders.profile(0, fetch_ms=4, batches=60, before_ms=2_000, cpus=2)
+    own = next(row for row in plain.threads if row.role == "consumer")
+    loop_ns = min(row.wait_start_ns for row in plain.batches)
+    helper = dataclasses.replace(
+        own, tid=90_001, role="other", name="library", first_ns=plain.start_ns, last_ns=loop_ns,
+        run_ns=1_500_000_000, run_queue_ns=0, sample_ns=(), states=(),
+    )  # fmt: skip
+    before = builders.without(plain, threads=(*plain.threads, helper))
+    within = dataclasses.replace(helper, first_ns=loop_ns, last_ns=plain.end_ns, run_ns=240_000_000)
+    beside = builders.without(plain, threads=(*plain.threads, within))
+    usual = ceilings(plain)["cpu"].samples_per_s
+    assert ceilings(before)["cpu"].samples_per_s == pytest.approx(usual, rel=0.02)
+    assert ceilings(beside)["cpu"].samples_per_s < 0.7 * usual
 
 
 def test_the_short_batch_at_the_end_of_an_epoch_lowers_no_ceiling() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.spread import Z95, block_ratio_error
 from jupyter_ioscope.diagnosis.throughput import ENOUGH, warm_up
 from jupyter_ioscope.model.diagnosis import Ceiling
+from jupyter_ioscope.model.readings import ThreadReadings
 from jupyter_ioscope.model.records import Batch, Fetch
 
 # One standard error, relative, of a mean about whose spread nothing is known.
@@ -71,6 +72,24 @@ def steady_fetches(facts: Facts) -> list[Fetch]:
     """
     made = [facts.made[row.batch] for row in steady_batches(facts) if row.batch in facts.made]
     return made or list(facts.fetches)
+
+
+def cpu_beside_s(facts: Facts, rows: Iterable[ThreadReadings]) -> float:
+    """CPU seconds that these threads use for a batch, beside those that make and take it.
+
+    Only what they ran in the loop counts, as far as they were seen there: threads of a library may
+    have worked for seconds before it. Of epochs with a steady part, only that part does.
+    """
+    loop = facts.loop
+    ran_ns = 0.0
+    for row in rows:
+        seen_ns = max(1, row.last_ns - row.first_ns)
+        within_ns = min(row.last_ns, loop.end_ns) - max(row.first_ns, loop.start_ns)
+        ran_ns += row.run_ns * min(1.0, max(0, within_ns) / seen_ns)
+    if whole_epochs(facts):
+        return ran_ns / as_full_batches(facts, len(facts.profile.batches)) / 1e9
+    each_ns = fmean(row.wait_ns + row.step_ns for row in steady_batches(facts))
+    return ran_ns / loop.wall_ns * each_ns / 1e9
 
 
 def many(count: float, one: str, several: str = "") -> str:

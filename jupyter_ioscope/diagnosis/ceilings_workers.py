@@ -8,6 +8,7 @@ from statistics import fmean
 from jupyter_ioscope.diagnosis.ceilings_row import (
     as_full_batches,
     ceiling,
+    cpu_beside_s,
     many,
     relative_error,
     steady_batches,
@@ -114,12 +115,12 @@ def _cpu_a_batch(facts: Facts) -> tuple[float, float | None]:
     batches = steady_batches(facts)
     main = fmean((row.wait_cpu_ns + row.step_cpu_ns) / 1e9 for row in batches)
     helpers = [row for row in facts.profile.threads if row.role not in ("consumer", "worker")]
-    count = as_full_batches(facts, len(facts.profile.batches))
-    beside = sum(row.run_ns for row in helpers) / count / 1e9
+    beside = cpu_beside_s(facts, helpers)
     if facts.alone:
         used = [(row.wait_cpu_ns + row.step_cpu_ns) / 1e9 for row in batches]
         return main + beside, relative_error(used)
     if not any(row.worker >= 0 for row in facts.profile.fetches):
+        count = as_full_batches(facts, len(facts.profile.batches))
         return facts.tree_cpu_ns / count / 1e9, None
     fetched = [row.cpu_ns / 1e9 for row in steady_fetches(facts)]
     return fmean(fetched) + _put_s(facts) + main + beside, relative_error(fetched)
@@ -138,14 +139,14 @@ def gil(facts: Facts) -> Ceiling | None:
         rows = [row for row in facts.profile.threads if row.pid == pid and row.role != "consumer"]
         own = sum(row.wait_cpu_ns + row.step_cpu_ns for row in facts.profile.batches)
         count = as_full_batches(facts, len(facts.profile.batches))
-        per_batch = (own + sum(row.run_ns for row in rows)) / count / 1e9
+        per_batch = own / count / 1e9 + cpu_beside_s(facts, rows)
         how = f"All threads of this process use {seconds(per_batch)} a batch, one at a time."
         return ceiling(facts, "gil", "GIL", per_batch, None, how)
     pids = {row.pid for row in facts.fetches}
     rows = [row for row in facts.profile.threads if row.pid in pids and row.role != "worker"]
     own = sum(row.cpu_ns for row in facts.fetches)
     count = as_full_batches(facts, len(facts.fetches))
-    per_batch = (own + sum(row.run_ns for row in rows)) / count / 1e9
+    per_batch = own / count / 1e9 + cpu_beside_s(facts, rows)
     how = f"All threads of a worker use {seconds(per_batch)} a batch, one at a time."
     workers = max(1, facts.workers - facts.workers_without_work)
     return ceiling(facts, "gil", "GIL of each worker", per_batch / workers, None, how)
