@@ -40,8 +40,9 @@ def apply(spec: LoaderSpec) -> LoaderSpec:
 def apply_learnt(spec: LoaderSpec, facts: dict[str, Any]) -> LoaderSpec:
     before = spec.dataset.num_shards
     if not facts.get("refusal") and facts["shards"] <= before:
-        facts = {"refusal": f"its {before} shards cannot be cut further: write more files, or "
-                 "Parquet with more row groups"}  # fmt: skip
+        which = "only shard" if before == 1 else f"{before} shards"
+        facts = {"refusal": f"its {which} cannot be cut further: write more files, or Parquet with "
+                 "more row groups"}  # fmt: skip
     raise_refusal(TOGGLE.name, facts)
     note = f"The stream has {facts['shards']} shards instead of {before}."
     return apply(spec).changed(notes=(*spec.notes, note))
