@@ -8,7 +8,6 @@ gets the next task.
 from __future__ import annotations
 
 import heapq
-from bisect import insort
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,18 +34,18 @@ def waited_for_order(batches: Sequence[Batch], made: Mapping[int, Fetch]) -> Ord
     behind_ns = waited_ns = count = 0
     known = [(row, made[row.batch]) for row in batches if row.batch in made]
     first = {fetch.pid: row.batch for row, fetch in reversed(known)}
-    ends: list[int] = []  # of later batches of this epoch, sorted
+    soonest_ns: int | None = None  # end of the first that is finished of the epoch's later ones
     epoch = -1
     for row, fetch in reversed(known):
         if row.epoch != epoch:
-            epoch, ends = row.epoch, []
+            epoch, soonest_ns = row.epoch, None
         waited_ns += row.wait_ns
-        ready_ns = ends[0] if ends else row.wait_end_ns
+        ready_ns = row.wait_end_ns if soonest_ns is None else soonest_ns
         late_ns = min(row.wait_end_ns, fetch.end_ns) - max(row.wait_start_ns, ready_ns)
         if late_ns > 0 and first[fetch.pid] != row.batch:
             behind_ns += late_ns
             count += 1
-        insort(ends, fetch.end_ns)
+        soonest_ns = fetch.end_ns if soonest_ns is None else min(soonest_ns, fetch.end_ns)
     return Order(behind_ns, waited_ns, count)
 
 
