@@ -11,6 +11,8 @@ from typing import Any
 from jupyter_ioscope import bench_commands, commands, storage_commands
 from jupyter_ioscope.api import load
 from jupyter_ioscope.errors import InputError
+from jupyter_ioscope.history import history
+from jupyter_ioscope.model.history import History
 from jupyter_ioscope.model.profile import Profile
 from jupyter_ioscope.progress_line import ProgressLine
 from jupyter_ioscope.recording import Recording, last_recording
@@ -79,6 +81,16 @@ def _add_load(made: argparse.ArgumentParser) -> None:
 
 def _load(options: argparse.Namespace, _namespace: Mapping[str, Any]) -> Recording:
     return load(options.file)
+
+
+def _add_history(made: argparse.ArgumentParser) -> None:
+    made.description = (
+        "The cells that were profiled in this kernel, in the order in which they ran."
+    )
+
+
+def _history(_options: argparse.Namespace, _namespace: Mapping[str, Any]) -> History:
+    return history()
 
 
 def _add_compare(made: argparse.ArgumentParser) -> None:
@@ -169,6 +181,7 @@ def _last_profile(namespace: Mapping[str, Any]) -> Profile | None:
 _COMMANDS = {
     "report": (_add_report, _report),
     "load": (_add_load, _load),
+    "history": (_add_history, _history),
     "compare": (_add_compare, _compare),
     "tune": (commands.add_tune, _tune),
     "storage": (storage_commands.add_storage, _storage),

@@ -21,6 +21,7 @@ from jupyter_ioscope.api import Recording
 from jupyter_ioscope.capture.cells import CellMap
 from jupyter_ioscope.capture.interrupts import held_interrupts
 from jupyter_ioscope.errors import InputError, IoscopeError
+from jupyter_ioscope.history import remember
 from jupyter_ioscope.live import LiveLine
 from jupyter_ioscope.live_panel import LivePanel
 from jupyter_ioscope.magic_line import (
@@ -35,6 +36,7 @@ from jupyter_ioscope.magic_line import (
 )
 from jupyter_ioscope.model.bench import BenchResult
 from jupyter_ioscope.model.comparison import Comparison
+from jupyter_ioscope.model.history import History
 from jupyter_ioscope.model.parts import Parts
 from jupyter_ioscope.model.profile import Cell
 from jupyter_ioscope.model.tuning import Tuning
@@ -160,6 +162,7 @@ class Magic:
             self._save(recording, options.save)
         if not options.quiet:
             self._show(recording)
+        remember(recording)
 
     def _save(self, recording: Recording, path: str) -> None:
         try:
@@ -272,6 +275,7 @@ def _formatters(shell: Any) -> list[tuple[type, Any, Any]]:
     """How the shell shows what commands return: as a table where it can, as text elsewhere."""
     from jupyter_ioscope import storage_commands
     from jupyter_ioscope.views.benches import bench_html, bench_text
+    from jupyter_ioscope.views.history import history_html, history_text
     from jupyter_ioscope.views.html import comparison_html
     from jupyter_ioscope.views.parts import parts_html, parts_text
     from jupyter_ioscope.views.text import comparison_text
@@ -283,6 +287,7 @@ def _formatters(shell: Any) -> list[tuple[type, Any, Any]]:
         (Comparison, comparison_html, comparison_text),
         (Tuning, tuning_html, tuning_text),
         (Parts, parts_html, parts_text),
+        (History, history_html, history_text),
         (BenchResult, bench_html, bench_text),
         *storage_commands.forms(),
     )
