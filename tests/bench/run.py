@@ -1,6 +1,6 @@
 """`make bench`: runs every measuring script and writes the table in notebooks/measurements.md.
 
-python -m tests.bench.run               about 50 minutes on two cores
+python -m tests.bench.run               about 65 minutes on two cores
 python -m tests.bench.run --quick       two or three minutes, wider intervals
 python -m tests.bench.run slowdown      only these; the page keeps all other sections
 python -m tests.bench.run toggle_gains  on the cases in the folder IOSCOPE_CASES, half an hour
@@ -32,6 +32,7 @@ SCRIPTS = (
     "live_panel",
     "live_updates",
     "slowdown",
+    "instructions",
     "recording",
     "comparisons",
     "leaks",

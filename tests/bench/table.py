@@ -54,6 +54,23 @@ def slowdown_rows(result: dict[str, Any]) -> Iterator[Row]:
             )
 
 
+def instruction_rows(result: dict[str, Any]) -> Iterator[Row]:
+    if "skipped" in result:
+        yield Row("instructions a batch", "not counted", result["skipped"], "", "")
+        return
+    for workload in ("decode-bound", "pure Python", "tiny batches"):
+        counted = result[workload]
+        more = [ratio - 1 for ratio in counted["ratios"]]
+        low, high = signed_percent(min(more)), signed_percent(max(more))
+        yield Row(
+            f"instructions a batch, {workload}, no stacks",
+            signed_percent(statistics.median(more)),
+            f"{low} to {high} in {len(more)} runs" if len(more) > 1 else "one run",
+            "none set",
+            f"of {counted['per_batch'] / 1e6:,.1f} million",
+        )
+
+
 def helper_rows(result: dict[str, Any]) -> Iterator[Row]:
     for kind, name, goal in (
         ("sampler", "sampler, share of a core", 0.015),
@@ -333,6 +350,7 @@ def block_trace_rows(result: dict[str, Any]) -> Iterator[Row]:
 
 SECTIONS = {
     "slowdown": ("Slow-down of the profiled cell, two workers", slowdown_rows),
+    "instructions": ("Instructions of the profiled loop, two workers", instruction_rows),
     "recording": ("Recording one batch, without all else", recording_rows),
     "helpers": ("CPU of the helper processes, a kernel and two workers", helper_rows),
     "import_time": ("Import", import_rows),
