@@ -53,6 +53,8 @@ def is_for_second(item: pytest.Item) -> bool:
 
 def is_last(item: pytest.Item) -> bool:
     """What times, or looks at, processes: nothing may run beside it."""
+    if item.get_closest_marker("alone"):  # also in a file that is marked
+        return True
     return not (is_tutorial(item) or item.get_closest_marker("beside"))
 
 

@@ -72,6 +72,7 @@ def test_page():
     note("page")
 
 @pytest.mark.browser
+@pytest.mark.beside
 @pytest.mark.alone
 def test_timed_page():
     note("timed page")

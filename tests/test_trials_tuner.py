@@ -83,6 +83,7 @@ def test_a_loader_that_keeps_up_with_its_step_is_left_alone() -> None:
     assert any("stand-in for your step" in note for note in found.notes)
 
 
+@pytest.mark.alone  # how soon it ends is timed
 @pytest.mark.usefixtures("short_search", "own_temporary_folder")
 def test_cancelling_leaves_nothing_and_tells_what_was_tried() -> None:
     cancel = threading.Event()
