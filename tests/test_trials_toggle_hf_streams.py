@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,11 +115,33 @@ def test_both_together_still_give_each_row_once(files: Any) -> None:
     assert same.verdict == "identical"
 
 
+def doubled(row: dict[str, Any]) -> dict[str, Any]:
+    return {"x": [2 * value for value in row["x"]]}
+
+
+@pytest.mark.parametrize(("shards", "workers", "wanted"), [(1, 2, 2), (2, 3, 6)])
+def test_a_stream_of_a_table_is_cut_between_rows(shards: int, workers: int, wanted: int) -> None:
+    stream = table().to_iterable_dataset(num_shards=shards).map(doubled)
+    if shards > 1:
+        stream = stream.shuffle(seed=3, buffer_size=50).with_format("torch")
+    loader = DataLoader(stream, 16, num_workers=workers, multiprocessing_context="fork")
+    spec, same = checked(loader, "hf_reshard")
+    assert (spec.dataset.num_shards, stream.num_shards) == (wanted, shards)
+    assert (same.verdict, same.samples_compared) == ("identical", ROWS)
+    assert numbers_of(DataLoader(pickle.loads(pickle.dumps(spec.dataset)))) == Counter(range(ROWS))
+    assert f"num_shards={wanted})" in hf_reshard.code(spec_of(loader))
+
+
+def rows() -> Iterator[dict[str, int]]:
+    yield from ({"n": number} for number in range(20))
+
+
 def test_shards_that_cannot_be_cut_are_refused() -> None:
-    stream = table().to_iterable_dataset(num_shards=2)
-    loader = DataLoader(stream, 16, num_workers=3, multiprocessing_context="fork")
-    with pytest.raises(TrialError, match="cannot be cut further"):
-        checked(loader, "hf_reshard")
+    few = datasets.Dataset.from_dict({"n": [1, 2]}).to_iterable_dataset()
+    for stream in (datasets.IterableDataset.from_generator(rows), few):
+        loader = DataLoader(stream, 16, num_workers=3, multiprocessing_context="fork")
+        with pytest.raises(TrialError, match="its only shard cannot be cut further"):
+            checked(loader, "hf_reshard")
 
 
 def test_enough_shards_need_no_cutting(files: Any) -> None:
