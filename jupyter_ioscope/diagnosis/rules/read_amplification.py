@@ -79,10 +79,11 @@ _SOUND_ADVICE = (
     "torchaudio.load(path, frame_offset=..., num_frames=...), setpos() of a wave file; or cut the "
     "recordings into pieces once."
 )
-_SLICE_ADVICE = (
-    "torch.save writes the whole storage that a slice is a view of: save copies "
-    "(torch.save(x.clone(), path)), or all items as one array that is memory-mapped. Of files that "
-    "cannot be written again, torch.load(path, mmap=True) reads only what is used."
+_TENSOR_ADVICE = (
+    "A file that holds many items: load it once and keep it, or store one array that is "
+    "memory-mapped; torch.load(path, mmap=True) reads only what is used. A file of one item: "
+    "torch.save writes the whole tensor that a slice was cut from, so save a copy "
+    "(torch.save(x.clone(), path))."
 )
 _WHOLE = Case(
     ("file_read", "file_open", "array_load", "unpickle", "unpack", "user", "library",
@@ -160,7 +161,7 @@ def _case(facts: Facts, times: float) -> Case | None:
     if _mostly_sound(facts):
         whole = _WHOLE._replace(advice=_SOUND_ADVICE)
     elif facts.work.under(_SERIALIZED)[0] > _MOSTLY:
-        whole = _WHOLE._replace(advice=_SLICE_ADVICE, toggles=("sample_cache",))
+        whole = _WHOLE._replace(advice=_TENSOR_ADVICE, toggles=("sample_cache",))
     storage = facts.storage
     often = storage.opens_per_sample >= _OPENS_A_SAMPLE
     if often or storage.read_calls_per_sample >= _CALLS_A_SAMPLE:
