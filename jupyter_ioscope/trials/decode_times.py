@@ -95,13 +95,13 @@ def _rows(paths: list[str], side: int) -> Iterator[dict[str, Any]]:
     decoders = {name: DECODERS[name]() for name, package in _PACKAGES.items() if installed(package)}
     until = time.monotonic() + _BUDGET_S
     for path in paths:
-        with open(path, "rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-        if data[:2] == b"\xff\xd8" and len(data) <= _MOST_BYTES:
-            try:
+        try:
+            with open(path, "rb") as file:
+                data = file.read(_MOST_BYTES + 1)
+            if data[:2] == b"\xff\xd8" and len(data) <= _MOST_BYTES:
                 yield _row(data, side, decoders)
-            except Exception:
-                continue  # a damaged picture; the others tell
+        except Exception:
+            continue  # a damaged picture, or a file that is gone; the others tell
         if time.monotonic() > until:
             return
 

@@ -32,7 +32,9 @@ _LEAST_SAMPLE_BYTES = 3 * 32 * 32
 _LEFT_ERROR = 0.15
 _MOST_LEFT = 1.25  # a decoder that is slower still is told as that
 _MOST_BOUND = 0.97
-# Standard error of ln(predicted / measured) that the model of the loop and a trial add.
+# Standard error of ln(predicted / measured) that the model of the loop and a trial add. Of 11
+# comparisons on photographs (brought to 96, 224 and 300 pixels, with 0 to 2 workers, on a crowded
+# machine) 10 lay inside the intervals that both make.
 _MODEL_ERROR = 0.07
 Z90 = 1.645
 
