@@ -93,3 +93,4 @@ def test_a_manager_that_is_waited_for_serves_no_faster_whoever_asks(workers: int
     assert "Manager" in found.advice
     assert "Start a program once" not in found.advice
     assert "num_workers" not in found.advice
+    assert "workers" not in found.toggles

@@ -57,6 +57,11 @@ def remedy(facts: Facts) -> str:
     return found.text if found.part >= _LEAST_PART else ""
 
 
+def sentence(text: str) -> str:
+    """A remedy as a whole sentence."""
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def asks_manager(facts: Facts) -> bool:
     """Whether fetches that wait for another process were seen to ask a Manager."""
     mixes = [facts.blocked_work]

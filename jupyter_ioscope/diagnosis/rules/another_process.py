@@ -5,7 +5,7 @@ from __future__ import annotations
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._blocked import overlap_advice
-from jupyter_ioscope.diagnosis.rules._remedies import ASKS_MANAGER, asks_manager
+from jupyter_ioscope.diagnosis.rules._remedies import ASKS_MANAGER, asks_manager, sentence
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.errors import NotMeasuredError
 from jupyter_ioscope.model.diagnosis import Finding
@@ -49,7 +49,7 @@ def judge(facts: Facts) -> Finding | None:
             _words.where_line(facts),
         ),
         advice=_advice(facts, computes),
-        toggles=("workers",),
+        toggles=() if asks_manager(facts) else ("workers",),
         where=facts.where(),
         refines=("no_workers_latency_bound",) if computes >= _COMPUTES else (),
     )
@@ -63,7 +63,7 @@ def _cause(facts: Facts, computes: float) -> str:
 
 def _advice(facts: Facts, computes: float) -> str:
     if asks_manager(facts):  # one process serves all of them: more that ask do not help
-        return f"{ASKS_MANAGER[0].upper()}{ASKS_MANAGER[1:]}."
+        return sentence(ASKS_MANAGER)
     return f"{_START} {_more(facts, computes)}".strip()
 
 

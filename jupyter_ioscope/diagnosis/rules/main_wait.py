@@ -5,7 +5,7 @@ from __future__ import annotations
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
 from jupyter_ioscope.diagnosis.rules._block import block_lines
-from jupyter_ioscope.diagnosis.rules._remedies import ASKS_MANAGER, asks_manager
+from jupyter_ioscope.diagnosis.rules._remedies import ASKS_MANAGER, asks_manager, sentence
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.model.diagnosis import WAITS, Finding
 
@@ -18,6 +18,8 @@ def judge(facts: Facts) -> Finding | None:
     largest = max(WAITS, key=facts.part_ns)
     if not facts.part_ns(largest):
         return None
+    # A Manager is one process that serves all who ask: workers would stand in line for it.
+    manager = largest == "process" and asks_manager(facts)
     return finding(
         facts,
         gain,
@@ -30,12 +32,8 @@ def judge(facts: Facts) -> Finding | None:
             *(block_lines(facts) if largest in ("disk", "page_fault") else ()),
             _words.where_line(facts),
         ),
-        advice=(
-            f"{ASKS_MANAGER[0].upper()}{ASKS_MANAGER[1:]}."  # one process serves all who ask
-            if largest == "process" and asks_manager(facts)
-            else _words.workers_that_wait(facts)
-        ),
-        toggles=("workers",),
+        advice=sentence(ASKS_MANAGER) if manager else _words.workers_that_wait(facts),
+        toggles=() if manager else ("workers",),
         where=facts.where(),
     )
 

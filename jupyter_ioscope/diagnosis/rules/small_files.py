@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jupyter_ioscope.diagnosis.facts import Facts
 from jupyter_ioscope.diagnosis.rules import _words
-from jupyter_ioscope.diagnosis.rules._remedies import LISTS_ONCE, searching
+from jupyter_ioscope.diagnosis.rules._remedies import LISTS_ONCE, searching, sentence
 from jupyter_ioscope.diagnosis.rules._rule import Rule, finding
 from jupyter_ioscope.diagnosis.rules._work import (
     CPU_CAUSES,
@@ -55,8 +55,8 @@ def judge(facts: Facts) -> Finding | None:
             f"{percent(far)} of the opens went to a network file system." if far else "",
             place_line(facts, *_KINDS),
         ),
-        advice=f"{LISTS_ONCE[0].upper()}{LISTS_ONCE[1:]}. Then profile again: each item is a small "
-        "file of its own, too."
+        advice=f"{sentence(LISTS_ONCE)} Then profile again: each item is a small file of its own, "
+        "too."
         if searches
         else "Pack the items into few large files (one array file, .tar shards, Arrow, LMDB) "
         "and read them in order." + _meanwhile(facts, waiting),
