@@ -35,6 +35,7 @@ from jupyter_ioscope.model.profile import Profile  # noqa: E402
 
 pytestmark = [
     pytest.mark.timeout(300),
+    pytest.mark.second,
     pytest.mark.filterwarnings("ignore:This DataLoader will create"),
 ]
 FILES = 1_000
