@@ -134,6 +134,7 @@ def test_parts_of_any_size_are_the_bytes_of_their_files(
     for path, data in wanted.items():
         with pack.opened(path, "rb", -1) as file:
             assert (file.read(), file.name) == (data, path)
+    os.close(pack._fd)  # it stays open otherwise, as in a trial's child, which ends
 
 
 def test_packing_stops_at_its_limits(folder: Path, tmp_path: Path) -> None:
