@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(abspath $(VENV))/bin
 READY := $(VENV)/ready
 FRONT_END := $(VENV)/front-end
+BUILT := jupyter_ioscope/labextension/static/style.js
 TUTORIALS := $(wildcard notebooks/*.ipynb)
 FRONT_END_SOURCES := $(shell find labextension/src labextension/style labextension/schema \
 	-type f 2>/dev/null)
@@ -33,10 +34,12 @@ $(READY): pyproject.toml constraints-dev.txt
 		echo "Node.js (20 or newer) builds the JupyterLab extension: please install it." >&2; exit 1; }
 	@echo "Setting up $(VENV): this takes a few minutes, once."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python notebooks/pip_progress.py --no-compile -e '.[demo,test]' -c constraints-dev.txt
-	@touch $(READY) $(FRONT_END)
+	@before=$$(ls $(BUILT) 2>/dev/null); \
+	$(BIN)/python notebooks/pip_progress.py --no-compile -e '.[demo,test]' -c constraints-dev.txt \
+		&& touch $(READY) && { test -n "$$before" || touch $(FRONT_END); }
 
-# the installation built it; this builds it again when a source has changed
+# The first installation built it, later ones leave what is there; this builds it again when a source
+# or what is installed has changed.
 $(FRONT_END): $(READY) labextension/package.json labextension/tsconfig.json $(FRONT_END_SOURCES)
 	cd labextension && jlpm install --immutable && jlpm build
 	@touch $(FRONT_END)
