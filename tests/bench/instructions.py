@@ -26,7 +26,7 @@ from typing import Any
 from tests.bench.measure import print_result
 
 # Batches of the short and the long run, and repetitions: polling of queues varies the tiny ones.
-RUNS = {"decode-bound": (4, 12, 1), "pure Python": (4, 40, 1), "tiny batches": (100, 1500, 3)}
+RUNS = {"decode-bound": (2, 8, 1), "pure Python": (4, 28, 1), "tiny batches": (100, 1500, 3)}
 ARMS = ("unprofiled", "profiled")
 SUMMARY = re.compile(r"^summary: (\d+)", re.MULTILINE)
 
