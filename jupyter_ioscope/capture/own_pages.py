@@ -14,8 +14,9 @@ import re
 
 from jupyter_ioscope.capture import procfs
 
-# A line of `maps` without a file: writable, private, device and inode zero, see proc(5).
-_ANONYMOUS = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) rw-p \S+ 00:00 0\b", re.MULTILINE)
+# A line of `maps` without a file: writable, private, device and inode zero, see proc(5). With the
+# end of the line before it, which takes a third of the time that an anchor would.
+_ANONYMOUS = re.compile(rb"\n([0-9a-f]+)-([0-9a-f]+) rw-p \S+ 00:00 0\b")
 _ENTRY_BYTES = 8
 _PAGES = 16  # of one stretch: neighbours are much alike, a further stretch tells more
 _STRETCHES, _MOST_STRETCHES = 200, 2_000
@@ -44,7 +45,7 @@ def sampled_private_bytes(affordable_ns: float) -> int:
     try:
         regions = [
             (int(start, 16) // page, int(end, 16) // page)
-            for start, end in _ANONYMOUS.findall(procfs.read_all("/proc/self/maps"))
+            for start, end in _ANONYMOUS.findall(b"\n" + procfs.read_all("/proc/self/maps"))
         ]
         pages = sum(end - start for start, end in regions)
         wanted = max(_STRETCHES, pages * page // _APART_BYTES)

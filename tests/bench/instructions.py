@@ -57,8 +57,8 @@ def _workload(name: str, short: int, long: int, times: int, quick: bool) -> dict
 
 
 def _count(name: str, arm: str, batches: int) -> int:
-    """Instructions of the loop's process and its workers. What a worker inherits from before its
-    fork is in its count as well; it is the same in the long and in the short run."""
+    """Instructions of the loop's process and its workers, from where the loop begins: a worker's
+    count goes on from its parent's."""
     with tempfile.TemporaryDirectory() as folder:
         out = f"--cachegrind-out-file={folder}/%p"
         command = ["valgrind", "--tool=cachegrind", "--cache-sim=no", out, sys.executable, "-m"]
@@ -69,7 +69,8 @@ def _count(name: str, arm: str, batches: int) -> int:
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
         )
         pids = json.loads(done.stdout.splitlines()[-1])
-        return sum(_instructions(Path(folder, str(pid))) for pid in pids)
+        before, *after = (_instructions(Path(folder, str(pid))) for pid in pids)
+        return sum(after) - before * len(after)
 
 
 def _instructions(file: Path) -> int:
