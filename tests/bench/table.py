@@ -306,7 +306,8 @@ def sample_cache_rows(result: dict[str, Any]) -> Iterator[Row]:
 
 
 INSTRUCTIONS_NOTE = """\
-Single runs of pure Python differ by a percent or two: +1.4 % and +2.6 % were seen. Why is not known.
+Single runs of pure Python differ by a percent or two: +1.4 % and +2.6 % were seen; why is not
+known.
 """
 NOTES = {
     "instructions": INSTRUCTIONS_NOTE,
