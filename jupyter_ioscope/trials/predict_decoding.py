@@ -9,6 +9,7 @@ from statistics import pstdev
 
 from jupyter_ioscope.diagnosis.cycles import Without
 from jupyter_ioscope.diagnosis.facts import Facts
+from jupyter_ioscope.diagnosis.what_if import Z90
 from jupyter_ioscope.model.prediction import Prediction
 from jupyter_ioscope.trials.decode_times import KEPT, PIL, SCALES, DecodeTimes, decode_times
 from jupyter_ioscope.units import percent
@@ -36,7 +37,6 @@ _MOST_BOUND = 0.97
 # comparisons on photographs (brought to 96, 224 and 300 pixels, with 0 to 2 workers, on a crowded
 # machine) 10 lay inside the intervals that both make.
 _MODEL_ERROR = 0.07
-Z90 = 1.645
 
 
 def decoding_prediction(facts: Facts, toggle: str) -> Prediction | None:
